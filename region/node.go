@@ -20,6 +20,7 @@ import (
 	"github.com/quotad/quotad/region/base/repeat"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/decide/envoys"
+	"github.com/quotad/quotad/region/decide/queue"
 	"github.com/quotad/quotad/region/memory/journal"
 	"github.com/quotad/quotad/region/memory/store"
 	"github.com/quotad/quotad/region/memory/tenure"
@@ -173,9 +174,13 @@ func (n *Node) open(ctx context.Context) error {
 	if err := n.timeAgrees(ctx); err != nil {
 		return err
 	}
+	if err := n.tenure.NoNamesake(ctx); err != nil {
+		return err
+	}
 	if err := n.tenure.Open(ctx); err != nil {
 		return err
 	}
+	n.tenure.TellUse(ctx)
 	close(n.life.opened)
 	n.second.AskFirst(ctx)
 	return ctx.Err()
@@ -198,6 +203,8 @@ func (n *Node) run() {
 
 // Stepping says how a node is stepped by hand. The zero value is for a node that runs by itself.
 type Stepping struct {
+	// On is what decisions run on. nil: this process's clock and goroutines.
+	On queue.Executor
 	// Taken receives the events of the exchange machine. It replaces the goroutine that steps the
 	// machine.
 	Taken func(exchange.Event)
@@ -230,11 +237,11 @@ func New(c Config, stepped Stepping) (*Node, error) {
 		Policy: c.Policy, Fetch: c.Fetch, Adopted: c.Adopted,
 		Store: c.Store, Journal: c.Journal, Now: c.Now, Log: c.Log, Changed: n.changed,
 		MayBegin: n.mayBegin, Panicked: n.panics.Recovered, Closed: n.life.closed,
-		Seedless: len(c.Seeds) == 0, Stepped: stepped.Taken != nil,
-		Knows:  func(node string) bool { return n.sees(c.Region+"/"+node, 0) },
-		Named:  func(all map[string]quantity.StoreTime) { n.rights.Named(all) },
-		Waits:  func() bool { return len(n.rights.Recovering()) > 0 },
-		Waived: func(until quantity.StoreTime) { n.rights.Waive(until) }})
+		Seedless: len(c.Seeds) == 0,
+		Knows:    func(node string) bool { return n.sees(c.Region+"/"+node, 0) },
+		Named:    func(all map[string]quantity.StoreTime) { n.rights.Named(all) },
+		Waits:    func() bool { return len(n.rights.Recovering()) > 0 },
+		Waived:   func(until quantity.StoreTime) { n.rights.Waive(until) }})
 	if err != nil {
 		return nil, err
 	}
@@ -248,13 +255,12 @@ func New(c Config, stepped Stepping) (*Node, error) {
 		Taken: stepped.Taken, Failpoint: c.Failpoint,
 		Now: c.Now, Elapsed: n.elapsed, Log: c.Log, Closed: n.life.closed})
 	n.limiter = admit.New(admit.Config{Region: c.Region, Node: c.Node, Nodes: c.Nodes,
-		Wait: c.Wait, Stepped: stepped.Taken != nil,
+		Wait: c.Wait, On: stepped.On,
 		Store: c.Store, Journal: c.Journal, Tenure: n.tenure, Rights: n.rights, Now: c.Now,
 		Elapsed: c.Elapsed, Log: c.Log, Closed: n.life.closed})
 	n.Decisions = decisions{n.limiter, n.limiter.Receipts(), n.limiter.Queue()}
 	n.envoys = envoys.New(envoys.Config{Node: c.Node, Nodes: c.Nodes, Rules: n.tenure,
-		Rights: n.rights, Limiter: n.limiter, Now: c.Now, Elapsed: c.Elapsed,
-		Stepped: stepped.Taken != nil})
+		Rights: n.rights, Limiter: n.limiter, Now: c.Now, Elapsed: c.Elapsed})
 	n.metrics = newMetrics(n)
 	return n, nil
 }

@@ -25,12 +25,10 @@ import (
 	"github.com/quotad/quotad/region/trade/rights"
 )
 
-// longest is the deadline of requests by the wall clock: no store of a simulation exceeds it.
-const longest = time.Hour
-
 // Stepped is a node that is stepped by hand. Not safe for concurrent use.
 type Stepped struct {
 	config  region.Config
+	runs    *routines
 	node    *region.Node
 	tenure  *tenure.Tenure
 	rights  *rights.Stepper
@@ -41,12 +39,13 @@ type Stepped struct {
 
 // New returns a node whose store is open. It ignores the parts of c that concern other nodes:
 // listeners, addresses, dialer and keys. The first of Events tells the machine under which tenure
-// it may use the store.
-func New(c region.Config) (*Stepped, error) {
-	s := &Stepped{config: c, silent: map[store.Shard]time.Time{}}
+// it may use the store. after calls a function after a time, unless the node ends before.
+func New(c region.Config, after func(d time.Duration, do func())) (*Stepped, error) {
+	s := &Stepped{config: c, silent: map[store.Shard]time.Time{},
+		runs: &routines{elapsed: c.Elapsed, after: after}}
 	var err error
-	s.node, err = region.New(c,
-		region.Stepping{Taken: func(e exchange.Event) { s.events = append(s.events, e) }})
+	s.node, err = region.New(c, region.Stepping{On: s.runs,
+		Taken: func(e exchange.Event) { s.events = append(s.events, e) }})
 	if err != nil {
 		return nil, err
 	}
@@ -54,6 +53,25 @@ func New(c region.Config) (*Stepped, error) {
 	s.tenure, s.rights, s.limiter = t, r.Stepper(), l
 	return s, s.tenure.Open(context.Background())
 }
+
+// Begin has the node ask its store. Requests of before wait.
+func (s *Stepped) Begin() { s.limiter.Queue().Begin() }
+
+// Run calls f, in which the node may wait for its store, and returns when f waits or has returned.
+// Check, CheckTogether, Again, Assign and CloseBooks are called in it. What waits goes on by itself,
+// by the function that New was given.
+func (s *Stepped) Run(f func()) { s.runs.run(f) }
+
+// Waits has what Run runs wait for a time, as a call to another process does. Outside of Run it does
+// nothing.
+func (s *Stepped) Waits(d time.Duration) {
+	if s.runs.running != nil {
+		s.runs.wait(d, nil)
+	}
+}
+
+// End ends the node as the end of its process does: of what waits nothing is carried out.
+func (s *Stepped) End() { s.runs.end() }
 
 // Events returns, in order, the events that the node's work has produced for the machine since the
 // last call.
@@ -263,7 +281,11 @@ func (s *Stepped) Generation() uint64 { return s.tenure.Generation() }
 
 // Assign plans what Envoys are assigned, and carries out what that takes. It reports whether the store
 // was asked for something.
-func (s *Stepped) Assign() bool { return s.node.Envoys().Step(context.Background()) }
+func (s *Stepped) Assign() bool {
+	work := s.node.Envoys().Step()
+	s.node.Envoys().CarryOut(context.Background(), work)
+	return len(work.Holds)+len(work.Charges) > 0
+}
 
 // Envoys returns what assigns parts of limits to Envoys.
 func (s *Stepped) Envoys() *envoys.Assigner { return s.node.Envoys() }
@@ -304,7 +326,6 @@ func (s *Stepped) CheckTogether(all []admit.Request) []Said {
 			said[i].Err = err
 			continue
 		}
-		f.Extend(time.Now().Add(longest))
 		flows, place = append(flows, f), append(place, i)
 	}
 	s.limiter.AskTogether(context.Background(), flows)
@@ -334,7 +355,6 @@ func (s *Stepped) Again(w *Waiting, helps, timedOut bool) Said {
 func (s *Stepped) goOn(f *admit.Flow) (said Said) {
 	for f.Next() == admit.Asks {
 		said.Asked = true
-		f.Extend(time.Now().Add(longest))
 		f.Ask(context.Background())
 	}
 	said.Buckets = f.Buckets()

@@ -130,12 +130,15 @@ func (w *world) leave(a Act, n *node) {
 		return
 	}
 	w.found(a, rowLeave)
-	if err := n.live.CloseBooks(); err != nil {
-		w.tell(n.r, "%s: %v", n.name, err)
-	}
-	n.drain()
-	n.die()
-	n.restartIn(a.For)
+	n.live.Run(func() {
+		if err := n.live.CloseBooks(); err != nil {
+			w.tell(n.r, "%s: %v", n.name, err)
+		}
+		if n.drain(); n.live != nil {
+			n.die()
+			n.restartIn(a.For)
+		}
+	})
 }
 
 // loseJournal has a node die and restarts it with an old copy of its journal, or with an empty

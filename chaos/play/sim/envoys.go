@@ -280,11 +280,13 @@ func (n *node) assign() {
 	if n.live == nil || len(n.w.envoys) == 0 {
 		return
 	}
-	if n.live.Assign() {
-		n.touch(n.w.limits[0].buckets[0].id, n.live.Generation())
-	}
-	n.take()
-	n.drain()
+	n.live.Run(func() {
+		if n.live.Assign() {
+			n.touch(n.w.limits[0].buckets[0].id, n.live.Generation())
+		}
+		n.take()
+		n.drain()
+	})
 }
 
 // take has the Envoys of a node take what it has for them.

@@ -105,7 +105,7 @@ func (n *node) start(first bool) error {
 		Nodes:  n.r.size,
 		Policy: n.file, Bootstrap: first, Store: n.way, Journal: n.journal, Now: n.time,
 		Elapsed: func() time.Duration { return time.Duration(n.mono()) * time.Microsecond },
-		Fetch:   n.fetch, Ask: n.asksToOpen, Life: uint64(n.life + 1), Alive: n.w.lives, Log: n.w.quiet(), Memory: n.w.plan.Memory})
+		Fetch:   n.fetch, Ask: n.asksToOpen, Life: uint64(n.life + 1), Alive: n.w.lives, Log: n.w.quiet(), Memory: n.w.plan.Memory}, n.after)
 	if err != nil {
 		return err
 	}
@@ -113,6 +113,7 @@ func (n *node) start(first bool) error {
 	n.size = n.r.size
 	n.lately, n.fails, n.mark = map[*bucket]usage{}, false, 0
 	n.live, n.born, n.title = live, n.w.now, fmt.Sprintf("n%d#%d", n.index+1, n.life)
+	live.Begin()
 	n.calls, n.replies, n.testimonies = map[uint64]bool{}, map[uint64]func(exchange.Reply){},
 		map[uint64]func(exchange.Testimonies){}
 	n.waiting, n.reporting, n.paused, n.stalled, n.heardAt = nil, false, 0, nil, 0
@@ -146,6 +147,11 @@ func (n *node) every(each, first int64, do func()) {
 	n.in(first, again)
 }
 
+// after is in for a duration, rounded up.
+func (n *node) after(d time.Duration, do func()) {
+	n.in(int64((d+time.Microsecond-1)/time.Microsecond), do)
+}
+
 // in calls do after d µs, unless the node dies before. A paused node does it after the pause.
 func (n *node) in(d int64, do func()) { n.at(n.w.now+d, do) }
 
@@ -168,6 +174,7 @@ func (n *node) die() {
 	for _, h := range n.waiting {
 		h.unanswered()
 	}
+	n.live.End()
 	n.live, n.waiting = nil, nil
 	n.ends()
 	n.r.overlooks()

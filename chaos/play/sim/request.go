@@ -40,7 +40,7 @@ func (w *world) question(domain string, key int) admit.Request {
 func (w *world) ask(n *node, rq *request) {
 	rq.node, rq.sent = n, w.now
 	n.at(w.now, func() {
-		n.answered(rq, n.live.Check(rq.q))
+		n.live.Run(func() { n.answered(rq, n.live.Check(rq.q)) })
 	})
 }
 
@@ -54,12 +54,14 @@ func (w *world) askTogether(n *node, all []*request) {
 		for i, rq := range all {
 			questions[i] = rq.q
 		}
-		for i, said := range n.live.CheckTogether(questions) {
-			if n.live == nil { // it died while carrying out the effects of the request before
-				return
+		n.live.Run(func() {
+			for i, said := range n.live.CheckTogether(questions) {
+				if n.live == nil { // it died while carrying out the effects of the request before
+					return
+				}
+				n.answered(all[i], said)
 			}
-			n.answered(all[i], said)
-		}
+		})
 	})
 }
 
@@ -106,9 +108,11 @@ func (n *node) goOn(h *held, helps, timedOut bool) {
 	}
 	h.over = true
 	n.waiting = slices.DeleteFunc(n.waiting, func(other *held) bool { return other == h })
-	said := n.live.Again(h.waiting, helps, timedOut)
-	h.old = !said.Asked // the store's earlier answer still counts
-	n.answered(h.request, said)
+	n.live.Run(func() {
+		said := n.live.Again(h.waiting, helps, timedOut)
+		h.old = !said.Asked // the store's earlier answer still counts
+		n.answered(h.request, said)
+	})
 }
 
 // unanswered ends a request whose node has died. It had been charged nothing: only denied requests

@@ -130,7 +130,7 @@ func (l *Limiter) Remembers(a *rules.Applied) (units quantity.Units, denies bool
 // to. It charges and counts nothing. The error is an *Overload, ErrClosed, or that of ctx.
 func (l *Limiter) PeekBucket(ctx context.Context, a *rules.Applied) (Decision, error) {
 	f := Flow{limiter: l, next: Asks, reasked: reasks, way: way{Ask: queue.Ask{Rules: l.tenure.Rules(),
-		Applied: []*rules.Applied{a}, Cost: 1, Caller: operators}.Waits(l.waitOf(&Request{}))}}
+		Applied: []*rules.Applied{a}, Cost: 1, Caller: operators}.Waits(l.config.On.Now(), l.waitOf(&Request{}))}}
 	for f.next != Decided {
 		if f.next == Asks {
 			f.Ask(ctx)

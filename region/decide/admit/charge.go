@@ -2,7 +2,6 @@ package admit
 
 import (
 	"context"
-	"time"
 
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/decide/queue"
@@ -17,11 +16,7 @@ func (l *Limiter) Charge(ctx context.Context, r *rules.Rules, a *rules.Applied,
 	if r.Serves() != nil {
 		return false
 	}
-	deadline := l.deadline
-	if l.config.Stepped {
-		deadline = time.Hour // the wall clock does not measure a simulated store
-	}
 	said, err := l.queue.Decide(ctx, queue.Ask{Rules: r, Applied: []*rules.Applied{a}, Cost: units,
-		Commit: true, Chunk: true, Ahead: true}.Waits(deadline))
+		Commit: true, Chunk: true, Ahead: true}.Waits(l.config.On.Now(), l.deadline))
 	return err == nil && said.Admitted()
 }

@@ -108,9 +108,6 @@ func (f *Flow) Buckets() []*exchange.Bucket {
 	return all
 }
 
-// Extend sets the time until which the request waits for its turn.
-func (f *Flow) Extend(until time.Time) { f.way.WaitUntil(until, queue.AnswerBefore) }
-
 // Ask asks the store to decide and waits for the answer, unless the node remembers a denial.
 func (f *Flow) Ask(ctx context.Context) {
 	if a, denied := f.remembered(); denied {

@@ -21,7 +21,7 @@ func (n *Limiter) fill(t testing.TB, q Request) {
 	r := n.tenure.Rules()
 	gone, cancel := context.WithCancel(t.Context())
 	cancel() // nobody waits for the answers
-	w := queue.Ask{Rules: r, Applied: r.Match(q.Domain, q.Descriptors), Cost: 1, Commit: true}.Waits(24 * time.Hour)
+	w := queue.Ask{Rules: r, Applied: r.Match(q.Domain, q.Descriptors), Cost: 1, Commit: true}.Waits(time.Now(), 24*time.Hour)
 	for {
 		_, errs := n.queue.DecideAll(gone, slices.Repeat([]queue.Ask{w}, 1000))
 		if slices.ContainsFunc(errs, queue.IsOverload) {

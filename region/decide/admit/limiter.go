@@ -25,10 +25,8 @@ import (
 // Config holds what a limiter consists of.
 type Config struct {
 	Region, Node string
-	Nodes        int // the region's number of nodes by configuration, at least 1
-	// Stepped says that the caller that asks the store makes the round trip itself and that no
-	// goroutine runs. It is for tests and simulators that step a node.
-	Stepped bool
+	Nodes        int            // the region's number of nodes by configuration, at least 1
+	On           queue.Executor // nil: this process's clock and goroutines
 	// Wait is how long a request waits for its turn whose caller names no time. 0: DefaultWait.
 	Wait    time.Duration
 	Store   *store.Store
@@ -81,23 +79,21 @@ var ErrClosed = tenure.ErrClosed
 
 // New returns a limiter. It decides requests, but queued requests wait until Run is called.
 func New(c Config) *Limiter {
+	if c.On == nil {
+		c.On = &queue.Goroutines{}
+	}
 	l := &Limiter{config: c, log: c.Log, store: c.Store, tenure: c.Tenure, rights: c.Rights,
 		deadline: c.Store.Deadline(), wait: cmp.Or(c.Wait, DefaultWait),
 		metrics: newMetrics(), receipts: newReceipts(c, rand.Text())}
 	l.elapsed = clockOf(c).Elapsed
 	l.accounts.metrics, l.accounts.now = l.metrics, c.Now
 	l.unmatched = unmatched{log: c.Log, elapsed: l.elapsed, count: l.metrics.noLimit}
-	// writes is how long writing a claim may take.
-	writes := l.deadline
-	if c.Stepped {
-		writes = time.Hour // the wall clock does not measure a simulated journal
-	}
 	l.local = local.New(local.Config{Node: c.Node, Nodes: c.Nodes, Store: c.Store, Tenure: c.Tenure, Rights: c.Rights,
-		Journal: c.Journal, Writes: writes, Now: c.Now, Log: c.Log})
+		Journal: c.Journal, Writes: c.Store.Timeout(), Now: c.Now, Log: c.Log})
 	l.queue = queue.New(queue.Config{Store: c.Store, Rights: c.Rights, Now: c.Now, Elapsed: l.elapsed, Log: c.Log,
-		Closed: c.Closed, Stepped: c.Stepped})
+		Closed: c.Closed, On: c.On})
 	l.chunks = prefetch.New(prefetch.Config{Nodes: c.Nodes, Store: c.Store, Terms: c.Tenure, Rights: c.Rights, Queue: l.queue,
-		Elapsed: l.elapsed, Stepped: c.Stepped})
+		Elapsed: l.elapsed, On: c.On})
 	return l
 }
 

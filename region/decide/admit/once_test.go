@@ -104,11 +104,12 @@ func (n *running) batched(t *testing.T, observed *rights.Engine, requests ...Req
 	t.Helper()
 	r := n.tenure.Rules()
 	together := queue.New(queue.Config{Store: n.store, Rights: observed, Now: time.Now, Elapsed: n.elapsed, Log: n.log,
-		Stepped: true})
+		On: &queue.Goroutines{}, Closed: make(chan struct{})})
+	together.Begin()
 	batch := make([]queue.Ask, len(requests))
 	for i, q := range requests {
 		batch[i] = queue.Ask{Rules: r, Applied: r.Match(q.Domain, q.Descriptors), Cost: q.Cost,
-			Commit: true}.Waits(time.Minute)
+			Commit: true}.Waits(time.Now(), time.Minute)
 		if q.ID != "" {
 			batch[i].Once = onceKey(q, batch[i].Applied)
 		}

@@ -17,7 +17,7 @@ func (l *Limiter) waitOf(q *Request) time.Duration {
 // answerWithin has the request decided before the deadline of ctx.
 func (f *Flow) answerWithin(ctx context.Context) {
 	if deadline, given := ctx.Deadline(); given {
-		f.answering = min(queue.AnswerBefore, time.Until(deadline)/2)
+		f.answering = min(queue.AnswerBefore, deadline.Sub(f.limiter.config.On.Now())/2)
 		f.expires = deadline.Add(-f.answering)
 		f.hurry()
 	}
@@ -32,9 +32,11 @@ func (f *Flow) hurry() {
 
 // extend has the request wait for the store from now on, as long as a request may.
 func (f *Flow) extend() {
-	f.way.Ask = f.way.Waits(f.limiter.waitOf(&f.request))
+	f.way.Ask = f.way.Waits(f.limiter.config.On.Now(), f.limiter.waitOf(&f.request))
 	f.hurry()
 }
 
 // expired reports whether the request's time is over for its caller.
-func (f *Flow) expired() bool { return !f.expires.IsZero() && !time.Now().Before(f.expires) }
+func (f *Flow) expired() bool {
+	return !f.expires.IsZero() && !f.limiter.config.On.Now().Before(f.expires)
+}

@@ -17,7 +17,7 @@ type way struct {
 // prepare finds the limits of a request and sets its deadline.
 func (l *Limiter) prepare(q Request, commit bool, room []*rules.Applied) way {
 	r := l.tenure.Rules()
-	w := way{Ask: queue.Ask{Rules: r, Cost: q.Cost, Commit: commit, Caller: q.Caller}.Waits(l.waitOf(&q))}
+	w := way{Ask: queue.Ask{Rules: r, Cost: q.Cost, Commit: commit, Caller: q.Caller}.Waits(l.config.On.Now(), l.waitOf(&q))}
 	if q.Lists != nil {
 		w.matchLists(q, room)
 		return w

@@ -59,9 +59,6 @@ type Config struct {
 	// Elapsed returns the time since any one moment by a clock that is never set. nil: this
 	// process's.
 	Elapsed func() time.Duration
-	// Stepped says that no goroutine runs: Step does all the work that it begins. It is for tests
-	// and simulators that step a node.
-	Stepped bool
 }
 
 // Assigner assigns parts of limits to Envoys. Safe for concurrent use.
@@ -118,7 +115,7 @@ func (a *Assigner) Run(ctx context.Context) {
 			time.Sleep(max(soonest, stepPart*took)) // what comes together is planned together
 		}
 		begun := time.Now()
-		a.Step(ctx)
+		a.mover.add(a.Step())
 		took = time.Since(begun)
 		if in, wait := a.nextTurn(); wait {
 			turn.Reset(in)
@@ -136,9 +133,10 @@ func (a *Assigner) nextTurn() (in time.Duration, wait bool) {
 // soon makes Run step the machine soon.
 func (a *Assigner) soon() { repeat.Signal(a.wake) }
 
-// Step steps the machine once, and reports whether it asks the store for something. Run calls it.
-func (a *Assigner) Step(ctx context.Context) (asks bool) {
+// Step steps the machine once, and returns what it asks of the store. Run calls it.
+func (a *Assigner) Step() assign.Effects {
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.takeNew()
 	now := a.now()
 	a.machine.Allot(now, a.config.Rights.Allotments())
@@ -151,19 +149,16 @@ func (a *Assigner) Step(ctx context.Context) (asks bool) {
 	for _, d := range out.Demands {
 		a.tellDemand(d)
 	}
-	a.mu.Unlock()
-	if asks = len(out.Holds)+len(out.Charges) > 0; !asks {
-		return false
-	}
-	if !a.config.Stepped {
-		a.mover.add(out)
-		return true
-	}
-	a.hold(ctx, out.Holds)
-	for _, c := range out.Charges {
+	return out
+}
+
+// CarryOut carries out in the store what the machine asks of it, one after the other, for callers
+// that step it by hand.
+func (a *Assigner) CarryOut(ctx context.Context, all assign.Effects) {
+	a.hold(ctx, all.Holds)
+	for _, c := range all.Charges {
 		a.charge(ctx, c)
 	}
-	return true
 }
 
 // tellDemand tells the exchange of rights what Envoys wanted. The caller holds the lock.
@@ -237,7 +232,7 @@ func (a *Assigner) Changed(c tenure.Change) {
 // Drain shortens all assignments so that Envoys move to other nodes before this one ends. It gives
 // nothing back: what is held ends with its cells. Call it before the node ends. Only the first call
 // does something.
-func (a *Assigner) Drain(ctx context.Context) {
+func (a *Assigner) Drain() {
 	a.mu.Lock()
 	before := a.drained
 	a.drained = true
@@ -246,7 +241,7 @@ func (a *Assigner) Drain(ctx context.Context) {
 	}
 	a.mu.Unlock()
 	if !before {
-		a.Step(ctx)
+		a.mover.add(a.Step())
 	}
 }
 

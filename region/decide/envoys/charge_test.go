@@ -51,7 +51,7 @@ func (s *slow) Charge(context.Context, *rules.Rules, *rules.Applied, quantity.Un
 func running(t *testing.T, takes time.Duration) (a *Assigner, store *slow, end func()) {
 	c := newAssigner(t).config
 	store = &slow{mute: c.Rules.(mute), takes: takes}
-	c.Rights, c.Limiter, c.Stepped, c.Now, c.Elapsed = store, store, false, time.Now, nil
+	c.Rights, c.Limiter, c.Now, c.Elapsed = store, store, time.Now, nil
 	a, end = run(t, c)
 	return a, store, end
 }

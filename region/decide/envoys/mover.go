@@ -47,6 +47,9 @@ func newMover() mover {
 // add puts work behind the other work. It replaces work on the same bucket and cell, which the
 // machine has given up. So no more waits than the machine has buckets.
 func (m *mover) add(out assign.Effects) {
+	if len(out.Holds)+len(out.Charges) == 0 {
+		return
+	}
 	m.mu.Lock()
 	for _, h := range out.Holds {
 		m.holds.add(place{h.Bucket, h.Cell}, h)

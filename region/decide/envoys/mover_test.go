@@ -54,7 +54,7 @@ func runningOn(t *testing.T, takes time.Duration, refuses bool) (a *Assigner, st
 	c := newAssigner(t).config
 	store = &timed{slow: &slow{mute: c.Rules.(mute)}, takes: takes}
 	store.refuses.Store(refuses)
-	c.Rights, c.Limiter, c.Stepped, c.Now, c.Elapsed = store, store, false, time.Now, nil
+	c.Rights, c.Limiter, c.Now, c.Elapsed = store, store, time.Now, nil
 	a, end = run(t, c)
 	return a, store, end
 }
@@ -202,10 +202,9 @@ func TestReportsBesideSteps(t *testing.T) {
 // new one.
 func TestWorkOfBeforeALossIsDropped(t *testing.T) {
 	a := newAssigner(t)
-	a.config.Stepped = false
 	s := opened(t, a)
 	s.Report(usagesOf("account", 0, 10))
-	if a.Step(t.Context()); a.mover.waits() == 0 {
+	if a.mover.add(a.Step()); a.mover.waits() == 0 {
 		t.Fatal("nothing waits for the store")
 	}
 	a.Changed(tenure.Change{})
@@ -215,7 +214,7 @@ func TestWorkOfBeforeALossIsDropped(t *testing.T) {
 	if a.Changed(tenure.Change{Anew: true}); a.mover.waits() != 0 {
 		t.Errorf("%d calls wait after a loss", a.mover.waits())
 	}
-	if a.Step(t.Context()); a.mover.waits() == 0 {
+	if a.mover.add(a.Step()); a.mover.waits() == 0 {
 		t.Error("nothing is asked of the new store")
 	}
 }

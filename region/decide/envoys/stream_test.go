@@ -51,7 +51,7 @@ func newAssigner(t testing.TB) *Assigner {
 		t.Fatal(err)
 	}
 	s := mute{rules.New(barrier.Only(d, "here"), nil)}
-	return New(Config{Node: "n1", Nodes: 1, Rules: s, Rights: s, Limiter: s, Stepped: true,
+	return New(Config{Node: "n1", Nodes: 1, Rules: s, Rights: s, Limiter: s,
 		Now: func() time.Time { return time.Unix(1_800_000_000, 0) }, Elapsed: func() time.Duration { return 0 }})
 }
 
@@ -103,7 +103,7 @@ func TestReportsAfterTheEnd(t *testing.T) {
 	a := newAssigner(t)
 	s := opened(t, a)
 	s.Report(usagesOf("account", 0, 3))
-	a.Step(t.Context())
+	a.CarryOut(t.Context(), a.Step())
 	if got := a.Stats(); got.Streams != 1 || got.Shares != 3 {
 		t.Errorf("%+v", got)
 	}
@@ -152,8 +152,8 @@ func TestRefusedIsNotKept(t *testing.T) {
 func TestDrainedAtOnce(t *testing.T) {
 	a := newAssigner(t)
 	opened(t, a)
-	a.Drain(t.Context())
-	a.Drain(t.Context())
+	a.Drain()
+	a.Drain()
 	if _, err := a.Open("api"); err == nil {
 		t.Error("a stream begins at a node that ends")
 	}

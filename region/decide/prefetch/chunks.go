@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,9 +25,8 @@ const (
 	// maxHolders bounds the buckets of which the node holds chunks at a time. All further buckets
 	// are exact.
 	maxHolders = 4096
-	// fetchers is how many chunks are asked for at a time, and maxWanted how many wait for that.
-	// Beyond it, requests ask the store until one of them finds a place for its bucket.
-	fetchers  = 16
+	// maxWanted bounds the chunks that are asked for at a time. Beyond it, requests ask the store
+	// until one of them finds a place for its bucket.
 	maxWanted = 256
 	// sweepEvery is how often the node looks for chunks that are over.
 	sweepEvery = 100 * time.Millisecond
@@ -46,8 +46,8 @@ type Chunks struct {
 	queue    *queue.Queue
 	deadline time.Duration // of the store's answer
 	elapsed  func() time.Duration
-	stepped  bool
-	wanted   chan wanted
+	on       queue.Executor
+	wanted   atomic.Int32 // chunks that are asked for
 
 	// units of chunks: asked for, spent, given back, and charged though nobody can spend them
 	prefetchedUnits, spentUnits, returnedUnits, strandedUnits prometheus.Counter
@@ -65,9 +65,7 @@ type Config struct {
 	Rights  Rights
 	Queue   *queue.Queue
 	Elapsed func() time.Duration // the time since any one moment, by a clock that is never set
-	// Stepped says that whoever wants a chunk asks for it, and that no goroutine runs. It is for tests
-	// and simulators that step a node.
-	Stepped bool
+	On      queue.Executor       // what asks for them runs on
 }
 
 // Terms says on what terms the store is used (tenure.Tenure).
@@ -93,8 +91,7 @@ func New(c Config) *Chunks {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
 	return &Chunks{nodes: c.Nodes, store: c.Store, terms: c.Terms, rights: c.Rights, queue: c.Queue, deadline: c.Store.Deadline(),
-		elapsed: c.Elapsed, stepped: c.Stepped,
-		wanted: make(chan wanted, maxWanted), holders: map[*rules.Applied]*rules.Rules{},
+		elapsed: c.Elapsed, on: c.On, holders: map[*rules.Applied]*rules.Rules{},
 		prefetchedUnits: counter("quotad_prefetched_units_total", "Units that the store was charged with for requests to come (consistency: prefetch)."),
 		spentUnits:      counter("quotad_prefetched_spent_units_total", "Prefetched units that requests were admitted from, without asking the store."),
 		returnedUnits:   counter("quotad_prefetched_returned_units_total", "Prefetched units that were given back to the store."),
@@ -107,14 +104,9 @@ func (c *Chunks) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{c.prefetchedUnits, c.spentUnits, c.returnedUnits, c.strandedUnits}
 }
 
-// Run asks for chunks that are wanted, and gives back those that are over, until ctx ends.
+// Run gives back chunks that are over, until ctx ends.
 func (c *Chunks) Run(ctx context.Context) {
-	var all sync.WaitGroup
-	for range fetchers {
-		all.Go(func() { c.fetchChunks(ctx) })
-	}
-	all.Go(func() { c.sweep(ctx) })
-	all.Wait()
+	repeat.Every(ctx, sweepEvery, func(time.Time) { c.ReturnOver(ctx, false) })
 }
 
 // wanted is a chunk to be asked for.
@@ -243,31 +235,19 @@ func (c *Chunks) topUp(r *rules.Rules, a *rules.Applied) {
 	if units == 0 {
 		return
 	}
-	w := wanted{r, a, units}
-	switch {
-	case !c.hold(r, a):
+	if !c.hold(r, a) {
 		a.Held.Filled(nil)
-	case c.stepped:
-		c.fetch(context.Background(), w)
-	default:
-		select {
-		case c.wanted <- w:
-		default:
-			a.Held.Filled(nil)
-		}
+		return
 	}
-}
-
-// fetchChunks asks for chunks that are wanted, until ctx ends.
-func (c *Chunks) fetchChunks(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case w := <-c.wanted:
-			c.fetch(ctx, w)
-		}
+	if c.wanted.Add(1) > maxWanted {
+		c.wanted.Add(-1)
+		a.Held.Filled(nil)
+		return
 	}
+	c.on.Go(func() {
+		defer c.wanted.Add(-1)
+		c.fetch(context.Background(), wanted{r, a, units})
+	})
 }
 
 // fetch asks the store for a chunk, unless there is to be none any more.
@@ -276,12 +256,8 @@ func (c *Chunks) fetch(ctx context.Context, w wanted) {
 		w.of.Held.Filled(nil)
 		return
 	}
-	deadline := c.deadline
-	if c.stepped {
-		deadline = time.Hour // the wall clock does not measure a simulated store
-	}
 	asks := queue.Ask{Rules: w.rules, Applied: []*rules.Applied{w.of}, Cost: w.units, Commit: true,
-		Chunk: true}.Waits(deadline)
+		Chunk: true}.Waits(c.on.Now(), c.deadline)
 	said, err := c.queue.Decide(ctx, asks)
 	if err != nil || !said.Admitted() {
 		w.of.Held.Filled(nil)
@@ -294,11 +270,6 @@ func (c *Chunks) fetch(ctx context.Context, w wanted) {
 	}
 }
 
-// sweep gives back chunks that are over, until ctx ends.
-func (c *Chunks) sweep(ctx context.Context) {
-	repeat.Every(ctx, sweepEvery, func(time.Time) { c.ReturnOver(ctx, false) })
-}
-
 // ReturnOver gives back what is left of the chunks that are over, or with all of every chunk.
 func (c *Chunks) ReturnOver(ctx context.Context, all bool) {
 	c.giveBack(ctx, c.over(c.terms.Rules(), c.elapsed(), all))
@@ -309,9 +280,9 @@ func (c *Chunks) ReturnOver(ctx context.Context, all bool) {
 // store.
 func (c *Chunks) ReturnAll(ctx context.Context) {
 	c.end()
-	for end := time.Now().Add(c.deadline + returnEvery); ; time.Sleep(returnEvery) {
+	for end := c.on.Now().Add(c.deadline + returnEvery); ; c.on.Sleep(returnEvery) {
 		c.ReturnOver(ctx, true)
-		if c.none() || ctx.Err() != nil || time.Now().After(end) {
+		if c.none() || ctx.Err() != nil || c.on.Now().After(end) {
 			return
 		}
 	}

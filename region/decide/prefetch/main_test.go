@@ -53,8 +53,8 @@ func holding(t *testing.T, f func(t *testing.T, n *node)) {
 		begun := time.Now()
 		elapsed := func() time.Duration { return time.Since(begun) }
 		q := queue.New(queue.Config{Store: s, Rights: rights{}, Now: time.Now, Elapsed: elapsed,
-			Log: slog.New(slog.DiscardHandler), Closed: make(chan struct{})})
-		n.Chunks = New(Config{Nodes: 1, Store: s, Terms: terms{n, s}, Rights: rights{}, Queue: q, Elapsed: elapsed})
+			Log: slog.New(slog.DiscardHandler), On: &queue.Goroutines{}, Closed: make(chan struct{})})
+		n.Chunks = New(Config{Nodes: 1, Store: s, Terms: terms{n, s}, Rights: rights{}, Queue: q, Elapsed: elapsed, On: &queue.Goroutines{}})
 		ctx, cancel := context.WithCancel(t.Context())
 		var runs sync.WaitGroup
 		runs.Go(func() { q.Run(ctx) })
@@ -80,7 +80,7 @@ func (n *node) admits(t *testing.T, account string, cost quantity.Units) {
 	if _, paid := n.Spend(w.Rules, w.Applied, cost); paid {
 		return
 	}
-	if a, err := n.queue.Decide(t.Context(), w.Waits(time.Second)); err != nil || !a.Admitted() {
+	if a, err := n.queue.Decide(t.Context(), w.Waits(time.Now(), time.Second)); err != nil || !a.Admitted() {
 		t.Fatalf("%+v, %v", a, err)
 	}
 	n.TopUp(&w)

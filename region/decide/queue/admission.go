@@ -114,7 +114,7 @@ func (b *batcher) outwaited() *Overload {
 func (b *batcher) take(first ...Ask) []Ask {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now := time.Now()
+	now := b.on.Now()
 	if len(first) == 0 && b.holdsBack(now) {
 		b.trips-- // what waits goes with the next one
 		return nil
@@ -124,7 +124,7 @@ func (b *batcher) take(first ...Ask) []Ask {
 	}
 	q := b.fair
 	q.trip++
-	most, work := b.mostWork(), int64(0)
+	most, work := b.pace.next(), int64(0)
 	batch := append((*batches.Get().(*[]Ask))[:0], first...)
 	for _, w := range first {
 		work += scriptWork * int64(len(w.Applied))
@@ -163,7 +163,7 @@ func (b *batcher) take(first ...Ask) []Ask {
 // is to show what the way to the store takes. One that takes longer than is ever assumed is not
 // waited for. The caller holds the lock.
 func (b *batcher) holdsBack(now time.Time) bool {
-	if b.stepped || b.sent == 0 || !b.pace.due() {
+	if b.sent == 0 || !b.pace.due() {
 		b.held = time.Time{}
 		return false
 	}
@@ -189,7 +189,7 @@ func (b *batcher) load() Load {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.sent == 0 {
-		b.pace.fade(time.Now())
+		b.pace.fade(b.on.Now())
 	}
 	return Load{Queued: b.fair.length, Refused: b.refused, Script: b.pace.takes(scriptWork),
 		Pipeline: b.pace.pipelineWork() / scriptWork}

@@ -14,7 +14,7 @@ func TestHeldBack(t *testing.T) {
 		n := idle(t, minute)
 		b := n.lane()
 		for i := range 9 {
-			if err := b.enqueue(t.Context(), n.of(strconv.Itoa(i)).Waits(time.Minute)); err != nil {
+			if err := b.enqueue(t.Context(), n.of(strconv.Itoa(i)).Waits(time.Now(), time.Minute)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -49,7 +49,7 @@ func TestBatchesAreDecidedAgain(t *testing.T) {
 	batch := func(t *testing.T, n node) (decided int) {
 		all := make([]Ask, 100)
 		for i := range all {
-			all[i] = n.of(strconv.Itoa(i)).Waits(45 * time.Millisecond)
+			all[i] = n.of(strconv.Itoa(i)).Waits(time.Now(), 45*time.Millisecond)
 		}
 		said, errs := n.DecideAll(t.Context(), all)
 		for i, err := range errs {

@@ -42,9 +42,9 @@ type Ask struct {
 	work   int64         // what it counts in the queue, in units of work
 }
 
-// Waits returns the request as one that waits from now on, for so long.
-func (w Ask) Waits(most time.Duration) Ask {
-	w.Came = time.Now()
+// Waits returns the request as one that waits from a time on, for so long.
+func (w Ask) Waits(now time.Time, most time.Duration) Ask {
+	w.Came = now
 	w.WaitUntil(w.Came.Add(most), AnswerBefore)
 	return w
 }

@@ -2,8 +2,6 @@ package queue
 
 import (
 	"context"
-	"math"
-	"runtime"
 	"sync"
 	"time"
 
@@ -27,7 +25,7 @@ const (
 // few script calls for each round trip instead of one for each request.
 //
 // A caller that comes while fewer than underWay round trips are under way makes its own, which
-// saves two switches of goroutine. Goroutines in run carry what has queued meanwhile. Before each
+// saves two switches of goroutine. A goroutine carries what has queued meanwhile. Before each
 // round trip, other goroutines that are ready to run get their turn (gather), and so does a request
 // that was read already but has not reached the queue. Waiting requests are served in fair order
 // (fairQueue), and those that can no longer be answered in time leave the queue before the script is
@@ -35,11 +33,10 @@ const (
 type batcher struct {
 	shared
 	underWay int
-	more     chan struct{} // tells a run to carry what is queued
 
 	mu      sync.Mutex
 	fair    *fairQueue
-	trips   int       // round trips under way, and those that a run has yet to begin
+	trips   int       // round trips under way, and those that will begin
 	sent    int64     // work under way
 	held    time.Time // since when round trips are held back; zero: they are not
 	pace    pace
@@ -53,18 +50,20 @@ type shared struct {
 	breakers breakers
 	wakes    *wakes
 	elapsed  func() time.Duration
-	stepped  bool // the caller that asks makes the round trip, with all that waits
+	on       Executor
 }
 
-// newBatcher returns a batcher that makes so many round trips at a time. Unless it is stepped it
-// makes none before run is called.
+// newBatcher returns a batcher that makes so many round trips at a time, and none before begin.
 func newBatcher(common shared, deadline time.Duration, underWay int) *batcher {
-	b := &batcher{shared: common, underWay: underWay, more: make(chan struct{}, underWay),
-		fair: newFairQueue(queueLength), trips: underWay, pace: newPace(deadline, underWay)}
-	if b.stepped {
-		b.trips = 0
+	return &batcher{shared: common, underWay: underWay, fair: newFairQueue(queueLength),
+		trips: underWay, pace: newPace(deadline, underWay)}
+}
+
+// begin has the batcher carry what waits. It is called once.
+func (b *batcher) begin() {
+	for range b.underWay {
+		b.on.Go(b.run)
 	}
-	return b
 }
 
 // enqueue hands a request over. The error is an *Overload if there is no place for it. If another
@@ -95,7 +94,7 @@ func (b *batcher) hurried(w *Ask) bool { return w.Until.Sub(w.Came) < b.pace.dea
 func (b *batcher) begins(ctx context.Context, hurried bool, first ...Ask) {
 	ctx = context.WithoutCancel(ctx)
 	if hurried {
-		go b.carry(ctx, first...)
+		b.on.Go(func() { b.carry(ctx, first...) })
 		return
 	}
 	b.carry(ctx, first...)
@@ -133,13 +132,13 @@ func (b *batcher) gather() {
 	b.mu.Lock()
 	enough := b.fair.length >= gathered
 	b.mu.Unlock()
-	if !enough && !b.stepped {
-		runtime.Gosched()
+	if !enough {
+		b.on.Yield()
 	}
 }
 
-// carry makes a round trip with requests that have not queued and with queued ones, and passes the
-// next on to a run.
+// carry makes a round trip with requests that have not queued and with queued ones, and has a
+// goroutine make the next.
 func (b *batcher) carry(ctx context.Context, first ...Ask) {
 	b.gather()
 	batch := b.take(first...)
@@ -150,7 +149,7 @@ func (b *batcher) carry(ctx context.Context, first ...Ask) {
 	forget(batch)
 }
 
-// passOn ends a round trip. If requests have queued meanwhile it has a run make another one
+// passOn ends a round trip. If requests have queued meanwhile it has a goroutine make another one
 // instead.
 func (b *batcher) passOn() {
 	b.mu.Lock()
@@ -160,28 +159,20 @@ func (b *batcher) passOn() {
 	}
 	b.mu.Unlock()
 	if more {
-		b.more <- struct{}{}
+		b.on.Go(b.run)
 	}
 }
 
-// run carries the requests that queue while round trips are under way, until ctx ends. underWay
-// goroutines run it.
-func (b *batcher) run(ctx context.Context) {
+// run makes round trips until no requests are queued. At most underWay goroutines run it.
+func (b *batcher) run() {
 	for {
-		for ctx.Err() == nil {
-			b.gather()
-			batch := b.take()
-			if len(batch) > 0 {
-				b.decide(ctx, batch)
-			}
-			if forget(batch); len(batch) == 0 {
-				break
-			}
+		b.gather()
+		batch := b.take()
+		if len(batch) > 0 {
+			b.decide(context.Background(), batch)
 		}
-		select {
-		case <-ctx.Done():
+		if forget(batch); len(batch) == 0 {
 			return
-		case <-b.more:
 		}
 	}
 }
@@ -203,14 +194,14 @@ func (b *batcher) decide(ctx context.Context, batch []Ask) {
 	}
 	calls, work := b.calls(groups)
 	b.wakes.uses()
-	alone, begun := b.begin(work)
+	alone, begun := b.send(work)
 	asked, generation := b.elapsed(), b.store.Generation()
 	decide := b.store.Decide
-	if !b.stepped && b.wakes.starved(begun, b.pace.deadline) {
+	if b.wakes.starved(begun, b.pace.deadline) {
 		decide = b.store.DecidePatiently
 	}
 	results := decide(ctx, calls)
-	back, heard := time.Now(), b.elapsed()
+	back, heard := b.on.Now(), b.elapsed()
 	of, timed := heardOf{generation, asked, heard}, false
 	// This comes before any result is judged: an answer to one call proves that the server answers.
 	for i := range results {
@@ -273,22 +264,13 @@ func (b *batcher) calls(groups [][]Ask) (calls []algorithms.Decide, work int64) 
 
 func shardOf(c algorithms.Decide) store.Shard { return store.ShardOf(c.Buckets[0].Key) }
 
-// mostWork returns how much work the round trip that begins now may carry. It is unbounded for a
-// stepped node, because the wall clock does not measure the speed of a simulated store.
-func (b *batcher) mostWork() int64 {
-	if b.stepped {
-		return math.MaxInt64
-	}
-	return b.pace.next()
-}
-
-// begin counts work as under way. It returns whether no other is, and the present time.
-func (b *batcher) begin(work int64) (alone bool, now time.Time) {
+// send counts work as under way. It returns whether no other is, and the present time.
+func (b *batcher) send(work int64) (alone bool, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	alone = b.sent == 0
 	b.sent += work
-	return alone, time.Now()
+	return alone, b.on.Now()
 }
 
 // end counts work as no longer under way. If timed is true, it measures the store's pace by the

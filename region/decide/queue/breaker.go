@@ -15,11 +15,14 @@ import (
 // breaker of its shard. From then on requests on that shard are decided without the store at once,
 // and a probe finds out when the server answers again. A call that is late while its server
 // answered others does not count, because that server is busy.
-type breakers map[store.Shard]*breaker
+type breakers struct {
+	of    map[store.Shard]*breaker
+	begun time.Time
+}
 
 type breaker struct {
 	atomic.Bool              // tripped
-	heard       atomic.Int64 // when the server last answered, in nanoseconds after since; 0: never
+	heard       atomic.Int64 // when the server last answered, in nanoseconds after begun; 0: never
 }
 
 // probeEvery is how often a server that does not answer is probed.
@@ -27,25 +30,23 @@ const probeEvery = 50 * time.Millisecond
 
 var errOutOfReach = errors.New("the store is out of reach")
 
-func newBreakers(all store.Shards) breakers {
-	b := breakers{}
+// newBreakers returns those of some shards, by a clock that shows begun.
+func newBreakers(all store.Shards, begun time.Time) breakers {
+	b := breakers{of: map[store.Shard]*breaker{}, begun: begun.Add(-1)}
 	for _, shard := range all {
-		b[shard] = &breaker{}
+		b.of[shard] = &breaker{}
 	}
 	return b
 }
 
 // trip keeps requests from a shard until its server answers a probe.
-func (b breakers) trip(s store.Shard) { b[s].Store(true) }
+func (b breakers) trip(s store.Shard) { b.of[s].Store(true) }
 
 // tripped reports whether requests are kept from a shard.
-func (b breakers) tripped(s store.Shard) bool { return b[s].Load() }
-
-// since is the zero of the breakers' time. It is monotonic: setting the clock does not change it.
-var since = time.Now()
+func (b breakers) tripped(s store.Shard) bool { return b.of[s].Load() }
 
 // hear notes that the server of a shard has answered.
-func (b breakers) hear(s store.Shard, now time.Time) { b[s].heard.Store(int64(now.Sub(since))) }
+func (b breakers) hear(s store.Shard, now time.Time) { b.of[s].heard.Store(int64(now.Sub(b.begun))) }
 
 // answers reports whether the server of a shard answers other calls, when a call sent at a given time
 // was not answered when it was due. It does if it answered after that time and within the last half of the deadline. A
@@ -60,8 +61,8 @@ func (b breakers) answers(s store.Shard, sent, due, now time.Time, deadline time
 	if starved || now.Sub(due) > deadline/starvedPart {
 		after = now.Add(-starvedDeadlines * deadline)
 	}
-	heard := b[s].heard.Load()
-	return heard != 0 && heard > int64(after.Sub(since))
+	heard := b.of[s].heard.Load()
+	return heard != 0 && heard > int64(after.Sub(b.begun))
 }
 
 // Tripped reports whether requests are kept from a shard, because its server does not answer.
@@ -70,8 +71,8 @@ func (q *Queue) Tripped(s store.Shard) bool { return q.breakers.tripped(s) }
 // OutOfReach returns for each shard whether its requests are decided without the store, because the
 // server does not answer.
 func (q *Queue) OutOfReach() map[store.Shard]bool {
-	all := make(map[store.Shard]bool, len(q.breakers))
-	for shard, b := range q.breakers {
+	all := make(map[store.Shard]bool, len(q.breakers.of))
+	for shard, b := range q.breakers.of {
 		all[shard] = b.Load()
 	}
 	return all
@@ -100,7 +101,7 @@ func (q *Queue) probe(ctx context.Context) {
 // TryAgain probes once each server that does not answer. silent holds since when each has not
 // answered, and is kept by the caller between calls.
 func (q *Queue) TryAgain(ctx context.Context, silent map[store.Shard]time.Time) {
-	for shard, breaker := range q.breakers {
+	for shard, breaker := range q.breakers.of {
 		if !breaker.Load() {
 			continue
 		}
@@ -111,7 +112,7 @@ func (q *Queue) TryAgain(ctx context.Context, silent map[store.Shard]time.Time) 
 				"shard", shard, "err", cmp.Or(err, errLate))
 		}
 		if err == nil {
-			q.breakers.hear(shard, time.Now())
+			q.breakers.hear(shard, q.on.Now())
 			breaker.Store(false)
 			q.log.Info("the store answers again", "shard", shard, "after",
 				q.now().Sub(silent[shard]).Round(time.Millisecond))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/quotad/quotad/region/memory/store"
 	"github.com/quotad/quotad/region/memory/tenure"
@@ -37,7 +36,7 @@ func (q *Queue) ask(ctx context.Context, w Ask) (Answer, error) {
 		return received(a)
 	default:
 	}
-	a, heard, err := q.await(ctx, w, t.answer, t.late)
+	a, heard, err := q.await(ctx, w, t.answer)
 	if heard {
 		q.tickets.Put(t)
 	}
@@ -66,11 +65,9 @@ func (q *Queue) DecideAll(ctx context.Context, all []Ask) ([]Answer, []error) {
 	}
 	refused := make([]bool, len(asked))
 	q.lanes.enqueueAll(ctx, asked, func(n int, err error) { errs[of[n]], refused[n] = err, true })
-	late := time.NewTimer(time.Hour)
-	defer late.Stop()
 	for n, i := range of {
 		if !refused[n] {
-			said[i], _, errs[i] = q.await(ctx, asked[n], answers[i], late)
+			said[i], _, errs[i] = q.await(ctx, asked[n], answers[i])
 		}
 	}
 	return said, errs
@@ -80,7 +77,6 @@ func (q *Queue) DecideAll(ctx context.Context, all []Ask) ([]Answer, []error) {
 type ticket struct {
 	answer chan Answer // has room for the answer
 	gone   atomic.Bool // Ask.gone
-	late   *time.Timer // stopped
 }
 
 // tickets are those of requests that were answered, for further ones. One that was given up may
@@ -91,9 +87,7 @@ func (all *tickets) take() *ticket {
 	if t, ok := all.Get().(*ticket); ok {
 		return t
 	}
-	t := &ticket{answer: make(chan Answer, 1), late: time.NewTimer(time.Hour)}
-	t.late.Stop()
-	return t
+	return &ticket{answer: make(chan Answer, 1)}
 }
 
 // received takes the batcher's answer apart: the error is an *Overload.
@@ -114,7 +108,7 @@ func (q *Queue) withoutAsking(w Ask) (a Answer, err error, done bool) {
 		return Answer{}, tenure.ErrClosed, true
 	}
 	// The time was over before the request was sent, which says nothing about the store.
-	if time.Until(w.Until) <= 0 {
+	if !q.on.Now().Before(w.Until) {
 		return Answer{}, q.lanes.lane(&w).outwaited(), true
 	}
 	return Answer{}, nil, false
@@ -125,36 +119,33 @@ func (q *Queue) withoutAsking(w Ask) (a Answer, err error, done bool) {
 // than that, or than twice as long as it has waited when the store falls silent. Looking more often
 // cost a third of the time of a node where 2,000 waited, and the batcher answers all that wait as soon
 // as the store's call is given up. await reports whether it has heard the answer.
-func (q *Queue) await(ctx context.Context, w Ask, answer <-chan Answer,
-	timer *time.Timer) (a Answer, heard bool, err error) {
-	defer timer.Stop()
+func (q *Queue) await(ctx context.Context, w Ask, answer <-chan Answer) (a Answer, heard bool, err error) {
 	for due := earlier(w.Until, w.Came.Add(q.deadline)); ; {
-		timer.Reset(time.Until(due))
-		select {
-		case a = <-answer:
+		if a, heard = q.on.Await(ctx, answer, q.closed, due); heard {
 			a, err = received(a)
 			return a, true, err
-		case <-timer.C:
-			now := time.Now()
-			shard, starved := store.ShardOf(w.Applied[0].Target.Key), q.lanes.wakes.starved(now, q.deadline)
-			if !q.breakers.answers(shard, w.Came, due, now, q.deadline, starved) {
-				w.gone.Store(true)
-				return Answer{Err: errLate}, false, nil
-			}
-			switch {
-			case !now.Before(w.Ends):
-				w.gone.Store(true)
-				return Answer{}, false, q.lanes.lane(&w).outwaited()
-			case !now.Before(w.Until): // it is asked about already, or will not be
-				due = w.Ends
-			default:
-				due = earlier(w.Until, now.Add(now.Sub(w.Came)))
-			}
-		case <-ctx.Done():
+		}
+		switch {
+		case ctx.Err() != nil:
 			w.gone.Store(true)
 			return Answer{}, false, ctx.Err()
-		case <-q.closed:
+		case q.Closed():
 			return Answer{}, false, tenure.ErrClosed
+		}
+		now := q.on.Now()
+		shard, starved := store.ShardOf(w.Applied[0].Target.Key), q.lanes.wakes.starved(now, q.deadline)
+		if !q.breakers.answers(shard, w.Came, due, now, q.deadline, starved) {
+			w.gone.Store(true)
+			return Answer{Err: errLate}, false, nil
+		}
+		switch {
+		case !now.Before(w.Ends):
+			w.gone.Store(true)
+			return Answer{}, false, q.lanes.lane(&w).outwaited()
+		case !now.Before(w.Until): // it is asked about already, or will not be
+			due = w.Ends
+		default:
+			due = earlier(w.Until, now.Add(now.Sub(w.Came)))
 		}
 	}
 }

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -39,7 +38,7 @@ type lanes struct {
 func newLanes(common shared, deadline time.Duration) *lanes {
 	l := &lanes{store: common.store, wakes: common.wakes}
 	shards := common.store.Shards()
-	if common.stepped || len(shards) == 1 {
+	if len(shards) == 1 {
 		l.all = []*batcher{newBatcher(common, deadline, underWay)}
 		return l
 	}
@@ -79,19 +78,12 @@ func (l *lanes) enqueueAll(ctx context.Context, all []Ask, refused func(place in
 	}
 }
 
-// run serves what is queued in the lanes, until ctx ends.
+// run finds out which shards are on one server, until ctx ends.
 func (l *lanes) run(ctx context.Context) {
-	var all sync.WaitGroup
-	for _, b := range l.all {
-		for range b.underWay {
-			all.Go(func() { b.run(ctx) })
-		}
-	}
 	if len(l.all) > 1 {
 		l.sort(ctx)
-		all.Go(func() { repeat.Every(ctx, sortEvery, func(time.Time) { l.sort(ctx) }) })
+		repeat.Every(ctx, sortEvery, func(time.Time) { l.sort(ctx) })
 	}
-	all.Wait()
 }
 
 // sort gives each server a lane. What has queued in another is carried by that one.

@@ -94,7 +94,7 @@ func TestWakes(t *testing.T) {
 		if w.due.Load() != 0 {
 			t.Error("nothing was sent for a second")
 		}
-		w.late.Store(int64(time.Since(since)))
+		w.late.Store(int64(time.Since(w.begun)))
 		if !w.starved(time.Now().Add(starvedLasts*deadline-1), deadline) ||
 			w.starved(time.Now().Add(starvedLasts*deadline), deadline) {
 			t.Error("it was woken too late just now")

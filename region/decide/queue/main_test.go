@@ -45,9 +45,10 @@ type node struct {
 // on returns a queue on a store, in which nothing runs.
 func on(t testing.TB, s *store.Store, limits ...string) node {
 	t.Helper()
+	begun := time.Now()
 	return node{store: s, rules: rulesOf(t, 1, s.Shards(), limits...),
 		Queue: New(Config{Store: s, Rights: &seen{until: map[string]quantity.StoreTime{}},
-			Now: time.Now, Elapsed: func() time.Duration { return time.Since(since) },
+			Now: time.Now, Elapsed: func() time.Duration { return time.Since(begun) }, On: &Goroutines{},
 			Log: slog.New(slog.DiscardHandler), Closed: make(chan struct{})})}
 }
 
@@ -88,7 +89,7 @@ func (n node) opened(t *testing.T) {
 func (n node) lane() *batcher { return n.lanes.all[0] }
 
 // of is a request of one unit of an account's, which waits for a second.
-func (n node) of(account string) Ask { return ask(n.rules, account).Waits(time.Second) }
+func (n node) of(account string) Ask { return ask(n.rules, account).Waits(time.Now(), time.Second) }
 
 // ask is a request of one unit of an account's.
 func ask(r *rules.Rules, account string) Ask {

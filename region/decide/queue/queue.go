@@ -23,9 +23,7 @@ type Config struct {
 	Elapsed func() time.Duration // the time since any one moment, by a clock that is never set
 	Log     *slog.Logger
 	Closed  <-chan struct{} // closed when the node ends
-	// Stepped says that the caller that asks makes the round trip itself, with all that waits, and
-	// that no goroutine runs. It is for tests and simulators that step a node.
-	Stepped bool
+	On      Executor        // what it runs on
 }
 
 // Rights hears what the store decided, and knows until when buckets exist.
@@ -43,6 +41,7 @@ type Queue struct {
 	store    *store.Store
 	log      *slog.Logger
 	now      func() time.Time
+	on       Executor
 	deadline time.Duration // of the store's answer
 	closed   <-chan struct{}
 	lanes    *lanes
@@ -52,17 +51,28 @@ type Queue struct {
 	life     string        // random: tells them from those of all other nodes, and of earlier lives
 }
 
-// New returns a queue. Requests wait in it until Run is called.
+// New returns a queue. Requests wait in it until Begin is called.
 func New(c Config) *Queue {
-	q := &Queue{store: c.Store, log: c.Log, now: c.Now, deadline: c.Store.Deadline(), closed: c.Closed,
-		breakers: newBreakers(c.Store.Shards()), life: rand.Text()}
+	begun := c.On.Now()
+	q := &Queue{store: c.Store, log: c.Log, now: c.Now, on: c.On, deadline: c.Store.Deadline(), closed: c.Closed,
+		breakers: newBreakers(c.Store.Shards(), begun), life: rand.Text()}
 	q.lanes = newLanes(shared{store: c.Store, rights: c.Rights, breakers: q.breakers,
-		wakes: newWakes(), elapsed: c.Elapsed, stepped: c.Stepped}, q.deadline)
+		wakes: newWakes(begun), elapsed: c.Elapsed, on: c.On}, q.deadline)
 	return q
 }
 
-// Run carries what waits to the store, and probes the servers that did not answer, until ctx ends.
+// Begin has the queue carry what waits to the store. It is called once.
+func (q *Queue) Begin() {
+	for _, b := range q.lanes.all {
+		b.begin()
+	}
+}
+
+// Run carries what waits to the store, from now on. Until ctx ends it finds out which shards are on
+// one server and whether this process gets enough processor time, and probes the servers that did
+// not answer.
 func (q *Queue) Run(ctx context.Context) {
+	q.Begin()
 	var all sync.WaitGroup
 	all.Go(func() { q.lanes.run(ctx) })
 	all.Go(func() { q.probe(ctx) })

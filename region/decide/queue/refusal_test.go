@@ -63,7 +63,7 @@ func onProcess(t *testing.T) (node, *redis.Client) {
 // asks has the store decide a request of an account.
 func (n node) asks(t *testing.T, account string) Answer {
 	t.Helper()
-	a, err := n.Decide(t.Context(), ask(n.rules, account).Waits(time.Minute))
+	a, err := n.Decide(t.Context(), ask(n.rules, account).Waits(time.Now(), time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func TestSpanningTakesNothingBackOfADeletedBucket(t *testing.T) {
 		w.Applied = n.rules.Match("api", map[string]string{"account": strconv.Itoa(i), "address": "10.0.0.1"})
 	}
 	p := w.Parts()[0]
-	own := w.only(p).Waits(time.Minute)
+	own := w.only(p).Waits(time.Now(), time.Minute)
 	a, err := n.Decide(t.Context(), own)
 	if err != nil || !a.Admitted() {
 		t.Fatalf("%+v, %v", a, err)

@@ -25,15 +25,16 @@ const (
 
 // wakes finds out whether this process gets enough processor time. While requests are sent to the
 // store, a goroutine sleeps and notes how late it is woken. A starved process reads replies late,
-// or takes them for missing. Times are nanoseconds after since.
+// or takes them for missing. Times are nanoseconds after begun.
 type wakes struct {
+	begun  time.Time
 	begins chan struct{} // wakes the watching goroutine when requests are sent again
 	used   atomic.Bool   // requests were sent since watch last looked
 	due    atomic.Int64  // when the sleeper is to be woken; 0: nobody sleeps
 	late   atomic.Int64  // when the sleeper was last woken too late; 0: never
 }
 
-func newWakes() *wakes { return &wakes{begins: make(chan struct{}, 1)} }
+func newWakes(begun time.Time) *wakes { return &wakes{begun: begun, begins: make(chan struct{}, 1)} }
 
 // uses notes that a request is sent to the store.
 func (w *wakes) uses() {
@@ -58,7 +59,7 @@ func (w *wakes) watch(ctx context.Context, deadline time.Duration) {
 		case <-w.begins:
 		}
 		for used := w.used.Swap(false); used; used = w.used.Swap(false) {
-			due := time.Since(since) + deadline/wakeParts
+			due := time.Since(w.begun) + deadline/wakeParts
 			w.due.Store(int64(due))
 			every.Reset(deadline / wakeParts)
 			select {
@@ -66,7 +67,7 @@ func (w *wakes) watch(ctx context.Context, deadline time.Duration) {
 				return
 			case <-every.C:
 			}
-			if now := time.Since(since); now-due > deadline/starvedPart {
+			if now := time.Since(w.begun); now-due > deadline/starvedPart {
 				w.late.Store(int64(now))
 			}
 		}
@@ -76,6 +77,6 @@ func (w *wakes) watch(ctx context.Context, deadline time.Duration) {
 // starved reports whether this process lacks processor time, or did within the last starvedLasts
 // deadlines.
 func (w *wakes) starved(now time.Time, deadline time.Duration) bool {
-	at, due, late := now.Sub(since), time.Duration(w.due.Load()), time.Duration(w.late.Load())
+	at, due, late := now.Sub(w.begun), time.Duration(w.due.Load()), time.Duration(w.late.Load())
 	return due != 0 && at-due > deadline/starvedPart || late != 0 && at-late < starvedLasts*deadline
 }

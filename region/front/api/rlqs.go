@@ -96,7 +96,7 @@ func (s *rlqs) send(ctx context.Context, stream rlqsStream, open *envoys.Stream)
 	}
 	ending, cancel := context.WithTimeout(stream.Context(), drainWithin)
 	defer cancel()
-	s.node.Envoys().Drain(ending)
+	s.node.Envoys().Drain()
 	for {
 		all, err := open.Next(ending)
 		if err != nil {

@@ -88,7 +88,7 @@ func FuzzReports(f *testing.F) {
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		store := &generous{rules: open}
 		a := envoys.New(envoys.Config{Node: "n1", Nodes: 1, Rules: store, Rights: store, Limiter: store,
-			Now: store.now, Elapsed: func() time.Duration { return store.at }, Stepped: true})
+			Now: store.now, Elapsed: func() time.Duration { return store.at }})
 		judge := envoy.New(envoy.Config{})
 		var s *envoys.Stream
 		for _, raw := range [][]byte{first, second, first, second} {
@@ -107,7 +107,7 @@ func FuzzReports(f *testing.F) {
 			}
 			s.Report(usages)
 			for range 10 {
-				a.Step(t.Context())
+				a.CarryOut(t.Context(), a.Step())
 				tell(t, judge, store.at+1, s.Take())
 				store.at += 500 * time.Millisecond
 			}

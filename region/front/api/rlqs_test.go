@@ -367,7 +367,7 @@ func TestRLQSRefused(t *testing.T) {
 	says(codes.ResourceExhausted, "connect to another node")
 	all[0].Close()
 	says(codes.OK, "")
-	node.Envoys().Drain(t.Context())
+	node.Envoys().Drain()
 	says(codes.Unavailable, "connect to another node")
 	silent := envoyOn(t, t.Context(), conn)
 	if err := silent.stream.CloseSend(); err != nil {

@@ -50,6 +50,9 @@ func (s *Store) Heed(outcome func(error)) { s.heed = outcome }
 // Close closes the connections.
 func (s *Store) Close() error { return s.servers.Close() }
 
+// Timeout returns the time after which a call is given up, by this process's clock.
+func (s *Store) Timeout() time.Duration { return s.timeout }
+
 // Deadline returns the time within which every call is answered or has failed.
 func (s *Store) Deadline() time.Duration { return s.deadline }
 

@@ -59,14 +59,6 @@ func (t *Tenure) behind(a barrier.Agenda, filed *policy.Document) barrier.Agenda
 
 // Open opens the store at the node's start.
 func (t *Tenure) Open(ctx context.Context) (err error) {
-	if err := t.noNamesake(ctx); err != nil {
-		return err
-	}
-	defer func() {
-		if err == nil {
-			t.tellUse(ctx)
-		}
-	}()
 	for range startTries {
 		var refused *store.Error
 		if err = t.open(ctx, t.config.Bootstrap); !errors.As(err, &refused) ||

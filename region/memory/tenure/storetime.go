@@ -66,9 +66,14 @@ func (t *storeTimes) extend(now quantity.StoreTime, seen ...quantity.StoreTime) 
 // beatEvery is how often the node asks the store for its time.
 const beatEvery = time.Second
 
-// KeepTime asks the store for its time every beatEvery, until ctx ends.
+// KeepTime asks the store for its time every beatEvery, tells it that this node uses it, and looks
+// for the operator's word, until ctx ends.
 func (t *Tenure) KeepTime(ctx context.Context) {
-	repeat.Every(ctx, beatEvery, func(time.Time) { t.Beat(ctx) })
+	repeat.Every(ctx, beatEvery, func(time.Time) {
+		t.Beat(ctx)
+		t.TellUse(ctx)
+		t.LearnWaived(ctx)
+	})
 }
 
 // tellNamed passes on which nodes the store has answered.
@@ -92,9 +97,5 @@ func (t *Tenure) Beat(ctx context.Context) {
 		t.times.extend(now, s.Seen()...)
 	}
 	t.tellNamed()
-	t.tellUse(ctx)
-	if !t.config.Stepped {
-		t.LearnWaived(ctx)
-	}
 	t.Review(ctx)
 }

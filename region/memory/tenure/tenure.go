@@ -50,9 +50,6 @@ type Config struct {
 	// the operator's word about losses up to a store time; see exchange.Waived. nil: it never waits.
 	Waits  func() bool
 	Waived func(until quantity.StoreTime)
-	// Stepped says that the node is stepped by hand. It then does not look by itself for other
-	// users of its store, nor for the operator's word.
-	Stepped bool
 	// Closed is closed when the node ends.
 	Closed <-chan struct{}
 }

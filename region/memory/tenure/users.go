@@ -28,17 +28,17 @@ type users struct {
 	other atomic.Pointer[string]
 }
 
-// noNamesake fails if the store answers another process under this node's name. Each of the two
+// NoNamesake fails if the store answers another process under this node's name. Each of the two
 // would have a journal, a part of the fixed split without the store, and assignments of Envoys, as
 // if it were alone.
 //
 // If the store remembers this very journal, the note is of the process before this one, which may
 // have been killed a moment ago. If it remembers another journal, that may be of a node that is
 // gone or of one that runs. A node that runs is answered again soon.
-func (t *Tenure) noNamesake(ctx context.Context) error {
+func (t *Tenure) NoNamesake(ctx context.Context) error {
 	c := t.config
 	before, err := c.Store.Note(ctx, c.Node, "")
-	if c.Stepped || err != nil || before == "" || t.remembers(before) {
+	if err != nil || before == "" || t.remembers(before) {
 		return nil // a store that does not answer is told of when it is opened
 	}
 	region, first, err := c.Store.Answered(ctx, c.Node)
@@ -65,12 +65,12 @@ func (t *Tenure) remembers(before string) bool {
 	return incarnation < j.Incarnation() && sequence <= j.Sequence()
 }
 
-// tellUse makes the store remember that this node uses it. A node that calls no others first looks
+// TellUse makes the store remember that this node uses it. A node that calls no others first looks
 // whether the store names an unknown node as its user. Until that node has been silent for
 // userLasts, this one is not ready.
-func (t *Tenure) tellUse(ctx context.Context) {
+func (t *Tenure) TellUse(ctx context.Context) {
 	c, u, now := t.config, &t.users, t.config.Store.Latest()
-	if c.Stepped || now < u.told+quantity.StoreTime(userEvery.Microseconds()) && u.other.Load() == nil {
+	if now < u.told+quantity.StoreTime(userEvery.Microseconds()) && u.other.Load() == nil {
 		return
 	}
 	if c.Seedless && !u.found {

@@ -22,16 +22,16 @@ func (s *service) setService(each time.Duration, elapsed func() time.Duration) {
 	s.each, s.elapsed = each, elapsed
 }
 
-// serve adds calls to the server's work, and returns a timeout error if their answers come too
-// late.
-func (s *service) serve(calls int) error {
+// serve adds calls to the server's work, and returns when that is done, from now on, and a timeout
+// error if their answers come too late.
+func (s *service) serve(calls int) (takes time.Duration, err error) {
 	if s.each == 0 {
-		return nil
+		return 0, nil
 	}
 	now := s.elapsed()
 	s.free = max(s.free, now) + time.Duration(calls)*s.each
 	if s.free-now > store.DefaultTimeout {
-		return context.DeadlineExceeded
+		err = context.DeadlineExceeded
 	}
-	return nil
+	return s.free - now, err
 }

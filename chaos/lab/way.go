@@ -3,6 +3,7 @@ package lab
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -24,6 +25,8 @@ type Way struct {
 	mu     sync.Mutex
 	server *Twin
 	closed bool
+	far    time.Duration         // what a message takes each way
+	pass   func(d time.Duration) // lets time pass; nil: no time passes
 }
 
 // Connect returns a store on the server with the usual deadline, and the Way below that store. now
@@ -38,6 +41,14 @@ func (s *Twin) ConnectWithin(deadline time.Duration, now func() time.Time) (*sto
 	return store.New(store.Parts{Servers: w, Address: store.AddressOf(inMemory), Shards: s.shards,
 		Now: now, Timeout: longest, Deadline: deadline,
 		NewSecret: func() string { return w.to().newSecret() }}), w
+}
+
+// Takes has round trips take time from now on: far each way, and what the server takes for its
+// calls (Twin.SetService). pass lets time pass. It is called before the server is asked and after.
+func (w *Way) Takes(far time.Duration, pass func(d time.Duration)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.far, w.pass = far, pass
 }
 
 // SetServer directs all further calls to another server, as after a failover. The node keeps what
@@ -67,7 +78,7 @@ func (w *Way) Close() error {
 func (w *Way) trip(ctx context.Context, calls int,
 	run func(s *Twin, now quantity.StoreTime)) error {
 	w.mu.Lock()
-	s, closed := w.server, w.closed
+	closed, far, pass := w.closed, w.far, w.pass
 	w.mu.Unlock()
 	if closed {
 		return redis.ErrClosed
@@ -75,18 +86,42 @@ func (w *Way) trip(ctx context.Context, calls int,
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if pass != nil {
+		pass(far)
+	}
+	takes, lost := w.to().trip(calls, run)
+	if pass == nil {
+		return lost
+	}
+	const most = store.DefaultTimeout
+	if lost == nil && 2*far+takes > most {
+		lost = context.DeadlineExceeded
+	}
+	if errors.Is(lost, context.DeadlineExceeded) {
+		pass(most - far)
+		return lost
+	}
+	pass(far + takes)
+	return lost
+}
+
+// trip has the server run calls, if they reach it. It returns how long that takes the server, and
+// why no reply comes back.
+func (s *Twin) trip(calls int, run func(s *Twin, now quantity.StoreTime)) (takes time.Duration, lost error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	runs, lost := s.outage.trip()
-	if runs && lost == nil && calls > 0 {
-		if lost = s.serve(calls); lost != nil {
+	if runs && calls > 0 {
+		late := error(nil)
+		if takes, late = s.serve(calls); lost == nil && late != nil {
+			lost = late
 			s.outage.lost++
 		}
 	}
 	if runs {
 		run(s, s.clock())
 	}
-	return lost
+	return takes, lost
 }
 
 // Exec implements store.Servers. It makes a round trip to each shard that has calls, one after the

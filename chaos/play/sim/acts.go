@@ -53,6 +53,7 @@ func (w *world) act(a Act) {
 		})
 	case Pause:
 		n.paused = max(n.paused, w.now+a.For)
+		n.pauses++
 		if a.For%2 == 1 && n.asleep == 0 { // the whole machine is suspended
 			n.asleep = w.now
 		}

@@ -11,6 +11,7 @@ type Counts struct {
 	Requests int64
 	Admitted int64
 	Denied   int64
+	Refused  int64 // neither: the store had no time for them
 	// Spent is the number of requests admitted from prefetched units, and Remembered of those
 	// denied by a denial that the node remembered.
 	Spent, Remembered int64
@@ -65,6 +66,7 @@ func (c *Counts) Add(o *Counts) {
 	c.Requests += o.Requests
 	c.Admitted += o.Admitted
 	c.Denied += o.Denied
+	c.Refused += o.Refused
 	c.Spent += o.Spent
 	c.Remembered += o.Remembered
 	c.Proxied += o.Proxied

@@ -144,6 +144,7 @@ func (w *world) finish() {
 			w.checkWell(n)
 		}
 	}
+	w.allAnswered()
 	for _, p := range w.probes {
 		w.checkProbe(p)
 		w.counts.Tightness.Probes++

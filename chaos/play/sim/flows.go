@@ -103,6 +103,7 @@ func (f *flows) forgottenRates(b *bucket, from quantity.Cell) (sum quantity.Unit
 // used returns what a region admitted of the bucket that still weighs: of a bucket that fills up
 // all that it ever admitted.
 func (b *bucket) used(r *region) (sum quantity.Units) {
+	sum = b.underWay(r)
 	first := b.weighsFrom(r.clock().Add(min(r.storeAhead, 0)))
 	for window, units := range b.flows[r.index].admitted {
 		if b.limit.kind().Bucket() || window >= first {

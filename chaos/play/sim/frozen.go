@@ -15,6 +15,7 @@ func (w *world) freeze(a Act, n *node) {
 	w.found(a, rowPause)
 	n.frozen++
 	n.paused, n.asleep = w.now+a.For, w.now
+	n.pauses++
 	n.ahead -= a.For // when it next looks
 	n.r.overlooks()
 	w.in(a.For, n.resume)

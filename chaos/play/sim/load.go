@@ -26,7 +26,7 @@ func (w *world) offer(a Act) {
 	o := &offering{w: w, act: a, random: w.plan.random(forActs, a.ID), until: w.now + a.For}
 	w.counts.Deeds[a.Do]++
 	switch a.Do {
-	case Steady, Wave:
+	case Steady, Wave, Flood:
 		o.next()
 	case Burst:
 		for range a.Amount {
@@ -114,6 +114,9 @@ func (o *offering) request(r *region) (*node, *request) {
 	}
 	rq := &request{q: w.question(l.policy.Domain, o.act.Key)}
 	rq.q.Cost = o.cost()
+	if o.act.Do == Flood {
+		o.flooded(rq)
+	}
 	chance := o.random.IntN(100)
 	if len(alive) == 0 {
 		return nil, nil

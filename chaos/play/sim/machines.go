@@ -64,7 +64,7 @@ func (w *world) reboot(a Act, r *region, n *node) {
 }
 
 // service returns how long the region's store takes for a call.
-func (r *region) service() time.Duration { return time.Duration(r.each) * time.Microsecond }
+func (r *region) service() time.Duration { return span(r.w.plan.Regions[r.index].Each + r.each) }
 
 // unstick ends one act that sends the requests of a key to a node.
 func (r *region) unstick(key int, n *node) {

@@ -48,6 +48,8 @@ type node struct {
 	// clock stands still, µs.
 	asleep, slept int64
 	stalled       []func()
+	pauses        int                   // how often its machine stood still
+	deciding      map[*request]struct{} // requests that wait for its store's answer
 	// crash is the probability of dying at an act of the protocol, per mille, for each fault under
 	// way.
 	crash   []int64
@@ -118,7 +120,7 @@ func (n *node) start(first bool) error {
 		map[uint64]func(exchange.Testimonies){}
 	n.waiting, n.reporting, n.paused, n.stalled, n.heardAt = nil, false, 0, nil, 0
 	n.asleep, n.slept, n.frozen = 0, 0, 0
-	n.lending = map[uint64][]exchange.Lend{}
+	n.lending, n.deciding = map[uint64][]exchange.Lend{}, map[*request]struct{}{}
 	n.serving, n.recording = map[uint64]exchange.Message{}, map[uint64][]exchange.Row{}
 	n.heard = make([]int64, len(n.w.plan.Regions))
 	n.w.tell(n.r, "%s starts under generation %d", n.name, live.Generation())
@@ -175,7 +177,7 @@ func (n *node) die() {
 		h.unanswered()
 	}
 	n.live.End()
-	n.live, n.waiting = nil, nil
+	n.live, n.waiting, n.deciding = nil, nil, nil
 	n.ends()
 	n.r.overlooks()
 	n.reopen()

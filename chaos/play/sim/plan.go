@@ -55,6 +55,9 @@ type RegionPlan struct {
 	Nodes  int
 	Ahead  int64 // of its clocks at the start, µs
 	Drift  int64 // of its clocks, parts per million
+	// Way is how long a message takes between its nodes and its store, and Each how long that takes for a
+	// call, µs. 0: no time.
+	Way, Each int64
 	// Newer nodes are of a later version: their messages have fields that others do not know.
 	Newer bool
 }
@@ -68,6 +71,7 @@ const (
 	Burst  Deed = "burst"  // many requests at once
 	Edge   Deed = "edge"   // bursts around the ends of cells
 	Wave   Deed = "wave"   // requests at a rate, on and off
+	Flood  Deed = "flood"  // requests of callers that ask for more than the store can decide
 	Proxy  Deed = "proxy"  // an Envoy that is assigned a part of the first limit, and its callers
 
 	Cut          Deed = "cut"           // messages from one region to another are lost
@@ -123,7 +127,10 @@ var Faults = []Deed{Cut, CutHints, Lossy, Slow, Crash, CrashPoints, Leave, Journ
 	NodeGone, ZoneLost, Recover, Freeze, Reset}
 
 // Load reports whether a deed is a load. All others are faults.
-func (d Deed) Load() bool { return d == Steady || d == Burst || d == Edge || d == Wave || d == Proxy }
+func (d Deed) Load() bool {
+	return d == Steady || d == Burst || d == Edge || d == Wave || d == Flood ||
+		d == Proxy
+}
 
 // ofNode reports whether a deed of the wider draw concerns one node.
 func (d Deed) ofNode() bool {

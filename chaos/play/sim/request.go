@@ -11,6 +11,8 @@ import (
 	stepped "github.com/quotad/quotad/chaos/lab/node"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/decide/queue"
+	"github.com/quotad/quotad/region/memory/store"
 )
 
 // request is a request and its fate.
@@ -23,6 +25,12 @@ type request struct {
 	done    func(admit.Decision) // called with the decision; may be nil
 	old     bool                 // the decision rests on a store's answer from before the wait
 	back    []quantity.Units     // of each bucket: what refunds that may have failed gave back
+
+	asked  int64     // when a node was asked last, µs
+	pauses int       // of the node, at that time
+	under  []*bucket // that applied then
+	// the latest times of the stores that anybody had been shown then, and that the node had been told
+	shown, told map[store.Shard]quantity.StoreTime
 }
 
 // held is a waiting request.
@@ -40,6 +48,7 @@ func (w *world) question(domain string, key int) admit.Request {
 func (w *world) ask(n *node, rq *request) {
 	rq.node, rq.sent = n, w.now
 	n.at(w.now, func() {
+		n.begins(rq)
 		n.live.Run(func() { n.answered(rq, n.live.Check(rq.q)) })
 	})
 }
@@ -52,6 +61,7 @@ func (w *world) askTogether(n *node, all []*request) {
 	n.at(w.now, func() {
 		questions := make([]admit.Request, len(all))
 		for i, rq := range all {
+			n.begins(rq)
 			questions[i] = rq.q
 		}
 		n.live.Run(func() {
@@ -68,11 +78,14 @@ func (w *world) askTogether(n *node, all []*request) {
 // answered handles a node's answer to a request: a decision, a wait, or an error.
 func (n *node) answered(rq *request, said stepped.Said) {
 	n.w.counts.Requests++
+	n.said(rq)
 	rq.buckets = nil
 	for _, spec := range said.Buckets {
 		rq.buckets = append(rq.buckets, n.w.bucket(spec.ID))
 	}
 	switch {
+	case queue.IsOverload(said.Err) && n.takesTime():
+		n.w.counts.Refused++
 	case said.Err != nil:
 		if rq.q.Cost >= 1 && rq.q.Cost <= algorithms.MaxUnits {
 			n.w.breaks("answers", "%s: a request of %d units ends with %v", n.name, rq.q.Cost, said.Err)
@@ -108,6 +121,7 @@ func (n *node) goOn(h *held, helps, timedOut bool) {
 	}
 	h.over = true
 	n.waiting = slices.DeleteFunc(n.waiting, func(other *held) bool { return other == h })
+	n.begins(h.request)
 	n.live.Run(func() {
 		said := n.live.Again(h.waiting, helps, timedOut)
 		h.old = !said.Asked // the store's earlier answer still counts
@@ -157,7 +171,7 @@ func (n *node) decided(rq *request, d admit.Decision) {
 	for _, b := range rq.buckets {
 		own, earlier := asLimit(d, b)
 		if !rq.old && !earlier && d.At != 0 && !d.FromMemory && d.Limit == b.limit.policy.Name {
-			n.checkTime(b, d.At)
+			n.checkTime(rq, b, d.At)
 			n.hears()
 		}
 		switch {

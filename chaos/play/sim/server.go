@@ -53,6 +53,7 @@ func (w *world) newServer(r *region) (server, error) {
 	}
 	s := &twinServer{r: r}
 	s.primary = lab.NewDividedTwin(s.clock, s.replid(), w.shards)
+	s.setService(r.service())
 	return s, nil
 }
 
@@ -63,6 +64,9 @@ func (s *twinServer) replid() string { s.ids++; return fmt.Sprintf("%s-%d", s.r.
 
 func (s *twinServer) connect(n *node) *store.Store {
 	to, way := s.primary.Connect(n.time)
+	if p := n.w.plan.Regions[s.r.index]; p.Each > 0 {
+		way.Takes(span(p.Way), n.waits)
+	}
 	s.ways = append(s.ways, way)
 	return to
 }

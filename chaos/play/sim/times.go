@@ -8,15 +8,19 @@ import (
 )
 
 // checkTime checks that the time of a store's shard does not fall, whatever its clock shows and
-// whatever it loses. Of a copy that was put back a node knows no more than what it was told itself.
-func (n *node) checkTime(of *bucket, at quantity.StoreTime) {
+// whatever it loses: a request is decided at a time not before any that was shown when it was asked
+// about. Of a copy that was put back a node knows no more than what it was told itself.
+func (n *node) checkTime(rq *request, of *bucket, at quantity.StoreTime) {
 	n.decidesAnew()
 	shard := store.ShardOf(n.w.keyOf(of))
-	shown := n.r.shown[shard]
-	if n.r.stale {
-		shown = n.told[shard]
+	shown, told := n.r.shown, n.told
+	if n.takesTime() {
+		shown, told = rq.shown, rq.told
 	}
-	if at < shown {
+	if n.r.stale {
+		shown = told
+	}
+	if shown := shown[shard]; at < shown {
 		n.w.breaks("time", "%s: the store's time falls by %d µs, to %d", n.name, shown.Sub(at), at)
 	}
 	n.told[shard] = max(n.told[shard], at)

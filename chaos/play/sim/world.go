@@ -79,6 +79,7 @@ const (
 	forVaried
 	forNames
 	forFrozen
+	forBusy
 )
 
 // newWorld returns the world of a plan before anything has happened.

@@ -149,6 +149,7 @@ func (s *Simulation) replay(f *sim.Failure) string {
 	add(s.Hunt.Prefetch, " --prefetch")
 	add(s.Hunt.Envoys, " --envoys")
 	add(s.Hunt.Varied, " --varied")
+	add(s.Hunt.Busy, " --busy")
 	add(s.Hunt.Calendar, " --calendar")
 	add(s.Hunt.Spanning, " --spanning")
 	add(s.Hunt.Documents, " --documents")
@@ -174,6 +175,9 @@ func (s *Simulation) tell(w io.Writer, t sim.Tally, f *sim.Failure) error {
 	line("rows of the fault matrix that fired: %s", firedRows(t.Counts))
 	line("decided from a node's memory: %d admitted of prefetched units, %d denied",
 		t.Counts.Spent, t.Counts.Remembered)
+	if t.Counts.Refused > 0 {
+		line("requests for which a store had no time: %d", t.Counts.Refused)
+	}
 	if t.Counts.Proxied > 0 {
 		line("admitted by Envoys themselves: %d", t.Counts.Proxied)
 	}

@@ -1,0 +1,117 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/decide/queue"
+)
+
+// overload changes a plan so that calls to the stores take time, and adds floods that come faster than
+// the stores can decide. So requests queue while others are under way, and the nodes' admission,
+// pace and lanes say which are decided. It has a random stream of its own, so that seeds keep their
+// meaning without it. A flood comes from callers of its own, some of which do not wait long.
+func overload(p *Plan) {
+	random := p.random(forBusy, 0)
+	for i := range p.Regions {
+		r := &p.Regions[i]
+		r.Way = []int64{50, 200, 1000, 4000}[random.IntN(4)]
+		r.Each = []int64{20, 200, 1000}[random.IntN(3)]
+		for range random.IntN(4) {
+			a := Act{Do: Flood, Region: i, Limit: random.IntN(3), Key: random.IntN(len(p.Keys)), Cost: 3,
+				For: allocator.Second/4 + random.Int64N(allocator.Second)}
+			// Half to four times what the store can decide, alone, in round trips of one request.
+			a.Amount = min(500_000_000/r.Each*(1+random.Int64N(8)), 4_000_000)
+			a.At = random.Int64N(max(p.Heal-a.For, 1))
+			p.Acts = append(p.Acts, a)
+		}
+	}
+}
+
+// flooded returns a request of a flood: each of its callers waits as long as it likes, and asks for
+// keys of its own now and then.
+func (o *offering) flooded(rq *request) {
+	caller := o.random.IntN(8)
+	rq.q.Caller = fmt.Sprintf("flood %d", caller)
+	rq.q.Wait = []time.Duration{0, 20 * time.Millisecond, 100 * time.Millisecond, 5 * time.Second}[caller%4]
+	rq.q.Cost = min(quantity.Units(1+caller%3), o.act.Cost)
+}
+
+// takesTime reports whether calls to the node's store take time, so that requests wait for others.
+func (n *node) takesTime() bool { return n.w.plan.Regions[n.r.index].Each > 0 }
+
+// waits lets time pass for a call to the store that a request waits for.
+func (n *node) waits(d time.Duration) {
+	if n.live != nil {
+		n.live.Waits(d)
+	}
+}
+
+// underWay returns the most that a region's store may have charged to a bucket for requests that
+// wait for its answer.
+func (b *bucket) underWay(r *region) (sum quantity.Units) {
+	for _, n := range r.nodes {
+		for rq := range n.deciding {
+			if slices.Contains(rq.under, b) {
+				sum += rq.q.Cost
+			}
+		}
+	}
+	return sum
+}
+
+// begins notes that a node is asked to decide a request.
+func (n *node) begins(rq *request) {
+	if !n.takesTime() {
+		return
+	}
+	rq.asked, rq.pauses = n.w.now, n.pauses
+	rq.shown, rq.told = maps.Clone(n.r.shown), maps.Clone(n.told)
+	rq.under = nil
+	for _, spec := range n.live.Buckets(rq.q) {
+		rq.under = append(rq.under, n.w.bucket(spec.ID))
+	}
+	n.deciding[rq] = struct{}{}
+}
+
+// said notes that a node has said something to a request: within the time that the request waits,
+// unless its machine stood still.
+func (n *node) said(rq *request) {
+	if _, under := n.deciding[rq]; !under {
+		return
+	}
+	delete(n.deciding, rq)
+	n.checkAnswered(rq)
+}
+
+// checkAnswered checks that a request was answered within the time that it waits, if the node ran all
+// the while. What a part of a request that spans shards was charged is given back before the answer,
+// perhaps of both attempts of one that was repeated too often, and here such requests of one call are
+// decided one after the other. What does not fit into one round trip goes with the next: the
+// simulated store bounds each, not both together.
+func (n *node) checkAnswered(rq *request) {
+	wait := max(cmp.Or(rq.q.Wait, admit.DefaultWait), n.way.Deadline()) + queue.AnswerBefore
+	if trips := max(4*n.w.plan.Shards, 1) * max(int(n.w.plan.Together), 1); trips > 1 {
+		wait += time.Duration(trips) * n.way.Deadline()
+	}
+	if took := span(n.w.now - rq.asked); rq.pauses == n.pauses && n.w.now >= n.paused && took > wait {
+		n.w.breaks("answers", "%s: a request is not answered within %v, but %v", n.name, wait, took)
+	}
+}
+
+// allAnswered checks that no request waits too long in the end.
+func (w *world) allAnswered() {
+	for _, r := range w.regions {
+		for _, n := range r.nodes {
+			for rq := range n.deciding {
+				n.checkAnswered(rq)
+			}
+		}
+	}
+}

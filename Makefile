@@ -119,9 +119,9 @@ stranger: ## a newcomer's path through README.md in a clean clone: words to read
 
 .PHONY: bench
 bench: redis-server ## one decision over gRPC beside its EVALSHA, what each algorithm costs a real Redis, matching, codecs, batcher, memory
-	$(GO) test -run '^$$' -bench 'CheckGRPC|Decide' -benchtime 3s ./region/front/api ./region/memory/store
+	$(GO) test -run '^$$' -bench 'CheckGRPC|Decide' -benchtime 3s ./region/front/callers ./region/memory/store
 	$(GO) test -run '^$$' -bench 'Cost|Items' -benchtime 500ms ./region/memory/store
-	$(GO) test -run '^$$' -bench 'Match|Codec|Batcher|Deny|Take' ./policy ./region/memory/rules ./region/front/api ./region/decide/queue ./region/base/held
+	$(GO) test -run '^$$' -bench 'Match|Codec|Batcher|Deny|Take' ./policy ./region/memory/rules ./region/front/callers ./region/decide/queue ./region/base/held
 
 .PHONY: scripts
 scripts: redis-server ## microseconds of every script at its worst input on a redis-server; least of 50 calls

@@ -74,7 +74,7 @@ func startNode(t testing.TB, server *servers.Server, limits string) *front {
 	s := api.New(n, log, api.Options{})
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		if err := s.ServeGRPC(l); err != nil {
+		if err := s.Callers.ServeGRPC(l); err != nil {
 			t.Error(err)
 		}
 	})

@@ -196,7 +196,7 @@ func TestADocumentThatPanics(t *testing.T) {
 			t.Fatal(err)
 		}
 		var serving sync.WaitGroup
-		serving.Go(func() { _ = s.ServeAdmin(l) })
+		serving.Go(func() { _ = s.Operators.Serve(l) })
 		defer serving.Wait()
 		defer s.Close()
 		apply := func(d *policy.Document) (int, string) {

@@ -34,7 +34,7 @@ type Floor struct {
 	Limits int
 }
 
-// options are those of the server of a node (region/front/api and region/base/door) that concern the
+// options are those of the server of a node (region/front/callers and region/base/door) that concern the
 // connections. What a node does beyond that for each call, to protect itself, is part of its cost.
 func options() []grpc.ServerOption {
 	return []grpc.ServerOption{

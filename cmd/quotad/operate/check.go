@@ -15,7 +15,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/operate/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/front/api"
+	"github.com/quotad/quotad/region/front/callers"
 )
 
 // question is a request as JSON for the API.
@@ -28,7 +28,7 @@ type question struct {
 }
 
 // decision is the API's answer, to be printed. What was not counted is nil.
-type decision api.Decision
+type decision callers.Decision
 
 func checkCommand() *cobra.Command {
 	var node remote.Node

@@ -4,22 +4,16 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"maps"
-	"math/big"
 	"net"
 	"net/http"
-	"net/url"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,13 +29,17 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/quotad/quotad/chaos/lab/fronts"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/front/audit"
+	"github.com/quotad/quotad/region/front/callers"
+	"github.com/quotad/quotad/region/front/operators"
 	"github.com/quotad/quotad/region/front/roles"
+	"github.com/quotad/quotad/region/front/wire"
 	"github.com/quotad/quotad/region/trade/peer"
 )
 
@@ -97,27 +95,29 @@ var allowedTo = map[string]struct {
 	"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": {"api", "any"},
 }
 
-// callsOf returns the calls that a server serves, by port: what its muxes and its gRPC servers
-// have.
+// callsOf returns the calls that a server serves, by port.
 func callsOf(s *Server) map[string][]string {
-	rpcs := func(g *grpc.Server) (all []string) {
-		for name, service := range g.GetServiceInfo() {
-			for _, m := range service.Methods {
-				all = append(all, "/"+name+"/"+m.Name)
-			}
-		}
-		return all
-	}
-	return map[string][]string{
-		"api":   append(s.routes().paths, rpcs(s.grpc)...),
-		"admin": s.adminRoutes(http.NotFoundHandler()).paths}
+	return map[string][]string{"api": slices.Collect(maps.Keys(s.Callers.Calls())),
+		"admin": slices.Collect(maps.Keys(s.Operators.Calls()))}
 }
+
+// noCutter makes no cuts, and noRehearsal neither load nor a store's end.
+type (
+	noCutter    struct{}
+	noRehearsal struct{}
+)
+
+func (noCutter) Cut(string, string, time.Duration) ([]netip.Addr, error) { return nil, nil }
+func (noCutter) PacketsLost() uint64                                     { return 0 }
+func (noRehearsal) Load(string, int) error                               { return nil }
+func (noRehearsal) KillStore(string, time.Duration) error                { return nil }
+func (noRehearsal) Loads() map[string]int                                { return nil }
 
 // TestEveryCallHasARow: what is served is in the tables, on the port that they say, and nothing
 // else is in them.
 func TestEveryCallHasARow(t *testing.T) {
 	served := map[string][]string{} // ports by call
-	for port, calls := range callsOf(newServer(t, &fakeNode{}, quiet())) {
+	for port, calls := range callsOf(newServer(t, &fronts.Node{}, fronts.Quiet())) {
 		for _, call := range calls {
 			served[call] = append(served[call], port)
 		}
@@ -141,13 +141,13 @@ func TestEveryCallHasARow(t *testing.T) {
 // secured is a server with roles on loopback ports, with or without TLS.
 type secured struct {
 	*Server
-	node   *fakeNode
-	tokens map[roles.Role]string
-	pki    *pki
-	mode   string
-	at     map[string]string // host:port of api over gRPC ("api/rpc"), api over HTTP ("api/web"), admin
-	log    *bytes.Buffer
-	audit  *bytes.Buffer
+	node  *fronts.Node
+	roles fronts.Roles
+	pki   *fronts.PKI
+	mode  string
+	at    map[string]string // host:port of api over gRPC ("api/rpc"), api over HTTP ("api/web"), admin
+	log   *bytes.Buffer
+	audit *bytes.Buffer
 }
 
 // The modes of a secured server.
@@ -155,45 +155,27 @@ var modes = []string{"plain", "tls", "mtls"}
 
 func startSecured(t *testing.T, mode string) *secured {
 	t.Helper()
-	s := &secured{node: &fakeNode{decision: allowed(), status: region.Status{Region: "us-east"}}, tokens: map[roles.Role]string{}, mode: mode,
-		at: map[string]string{}, log: &bytes.Buffer{}, audit: &bytes.Buffer{}, pki: newPKI(t)}
+	s := &secured{node: &fronts.Node{Decision: fronts.Allowed(), State: region.Status{Region: "us-east"}}, roles: fronts.NewRoles(t), mode: mode,
+		at: map[string]string{}, log: &bytes.Buffer{}, audit: &bytes.Buffer{}, pki: fronts.NewPKI(t)}
 	log := slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	var written strings.Builder
-	written.WriteString("callers:\n")
-	for _, role := range roles.Roles() {
-		token, hashed := roles.NewToken()
-		s.tokens[role] = token
-		fmt.Fprintf(&written, "  - {name: the-%s, roles: [%s], tokens: [%q], certificates: [\"spiffe://x.org/%s\"]}\n", role, role, hashed, role)
-	}
-	token, hashed := roles.NewToken()
-	s.tokens["tenant"] = token
-	fmt.Fprintf(&written, "  - {name: the-tenant, roles: [check, operate], domains: [web], tokens: [%q]}\n", hashed)
-	path := filepath.Join(t.TempDir(), "roles.yaml")
-	if err := os.WriteFile(path, []byte(written.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	book, err := roles.OpenBook(path, func(error) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := Options{Roles: book, Audit: audit.New(s.audit, "us-east/n1", log)}
-	o.API.Guard, o.Admin.Guard = roles.NewGuard("api", book, log), roles.NewGuard("admin", book, log)
+	acts := audit.New(s.audit, "us-east/n1", log)
+	o := Options{Callers: callers.Options{Port: wire.Port{Audit: acts, Guard: roles.NewGuard("api", s.roles.Book, log)}},
+		Operators: operators.Options{Port: wire.Port{Audit: acts, Guard: roles.NewGuard("admin", s.roles.Book, log)},
+			Roles: s.roles.Book, Cutter: noCutter{}, Rehearsal: noRehearsal{}}}
 	if mode != "plain" {
-		files := peer.Files{Cert: s.pki.file("server.pem"), Key: s.pki.file("server.key")}
+		files := peer.Files{Cert: s.pki.File("server.pem"), Key: s.pki.File("server.key")}
 		if mode == "mtls" {
-			files.CA = s.pki.file("ca.pem")
+			files.CA = s.pki.File("ca.pem")
 		}
 		trust, err := peer.LoadServer(files, func(err error) { t.Error(err) })
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.API.TLS, o.Admin.TLS = trust.ServerConfig, trust.ServerConfig
+		o.Callers.TLS, o.Operators.TLS = trust.ServerConfig, trust.ServerConfig
 	}
 	s.Server = New(s.node, log, o)
-	s.AllowCuts(&fakeCutter{})
-	s.AllowRehearsal(&fakeRehearsal{})
 	var serving sync.WaitGroup
-	for name, serve := range map[string]func(net.Listener) error{"api/rpc": s.ServeGRPC, "api/web": s.ServeHTTP, "admin": s.ServeAdmin} {
+	for name, serve := range map[string]func(net.Listener) error{"api/rpc": s.Callers.ServeGRPC, "api/web": s.Callers.ServeHTTP, "admin": s.Operators.Serve} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -227,7 +209,7 @@ func (s *secured) proofs() []proof {
 	all := []proof{{name: "nothing"}, {name: "a stranger's token", token: stranger},
 		{name: "an unnamed certificate", certificate: "unnamed"}}
 	for _, role := range roles.Roles() {
-		all = append(all, proof{"the token of " + string(role), role, s.tokens[role], ""},
+		all = append(all, proof{"the token of " + string(role), role, s.roles.Tokens[role], ""},
 			proof{"the certificate of " + string(role), role, "", string(role)})
 	}
 	return all
@@ -272,7 +254,7 @@ func TestEveryCallByEveryRole(t *testing.T) {
 			if tried < 11*30 {
 				t.Errorf("only %d calls were tried", tried)
 			}
-			for role, token := range s.tokens {
+			for role, token := range s.roles.Tokens {
 				if strings.Contains(s.log.String(), token) || strings.Contains(s.audit.String(), token) ||
 					strings.Contains(s.log.String(), roles.HashToken(token)) {
 					t.Errorf("the token of %s is in a log", role)
@@ -288,9 +270,9 @@ func (s *secured) clientTLS(t *testing.T, p proof) *tls.Config {
 	if s.mode == "plain" {
 		return nil
 	}
-	c := &tls.Config{RootCAs: s.pki.pool, ServerName: "localhost"}
+	c := &tls.Config{RootCAs: s.pki.Pool, ServerName: "localhost"}
 	if p.certificate != "" {
-		pair, err := tls.LoadX509KeyPair(s.pki.file(p.certificate+".pem"), s.pki.file(p.certificate+".key"))
+		pair, err := tls.LoadX509KeyPair(s.pki.File(p.certificate+".pem"), s.pki.File(p.certificate+".key"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -390,7 +372,7 @@ func (s *secured) tryRPC(t *testing.T, p proof, port, call string) string {
 	conn, ctx, end := s.dial(t, p, port)
 	defer end()
 	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, call,
-		grpc.ForceCodecV2(rawCodec{}))
+		grpc.ForceCodecV2(fronts.RawCodec{}))
 	if err == nil {
 		_ = stream.SendMsg([]byte{})
 		_ = stream.CloseSend()
@@ -410,13 +392,13 @@ func (s *secured) tryRPC(t *testing.T, p proof, port, call string) string {
 
 // TestACertificateOfAnotherAuthority ends the handshake.
 func TestACertificateOfAnotherAuthority(t *testing.T) {
-	s, other := startSecured(t, "mtls"), newPKI(t)
-	pair, err := tls.LoadX509KeyPair(other.file("admin.pem"), other.file("admin.key"))
+	s, other := startSecured(t, "mtls"), fronts.NewPKI(t)
+	pair, err := tls.LoadX509KeyPair(other.File("admin.pem"), other.File("admin.key"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, at := range s.at {
-		conn, err := tls.Dial("tcp", at, &tls.Config{RootCAs: s.pki.pool, ServerName: "localhost",
+		conn, err := tls.Dial("tcp", at, &tls.Config{RootCAs: s.pki.Pool, ServerName: "localhost",
 			NextProtos:           []string{"h2", "http/1.1"},
 			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }})
 		if err == nil { // with TLS 1.3 the server says so after the client's handshake
@@ -433,7 +415,7 @@ func TestACertificateOfAnotherAuthority(t *testing.T) {
 // back or reset.
 func TestDomainsOfACaller(t *testing.T) {
 	s := startSecured(t, "plain")
-	tenant := proof{token: s.tokens["tenant"]}
+	tenant := proof{token: s.roles.Tokens["tenant"]}
 	post := func(path, body string) (int, string) {
 		return s.web(t, tenant, "POST", s.at["api/web"], path, body)
 	}
@@ -445,7 +427,7 @@ func TestDomainsOfACaller(t *testing.T) {
 			t.Errorf("%s of its own domain: %d %s", path, code, got)
 		}
 	}
-	if code, got := post("/v1/refund", `{"receipt":"`+aReceipt+`"}`); code != 403 {
+	if code, got := post("/v1/refund", `{"receipt":"`+fronts.Receipt+`"}`); code != 403 {
 		t.Errorf("a refund of another's: %d %s", code, got)
 	}
 	code, got := post("/v1/check-batch", `{"requests":[{"domain":"web"},{"domain":"api"}]}`)
@@ -467,9 +449,9 @@ func TestDomainsOfACaller(t *testing.T) {
 		_, calls["Peek"] = client.Peek(ctx, &quotadv1.PeekRequest{Domain: domain})
 		_, calls["Take"] = client.Take(ctx, &quotadv1.TakeRequest{Domain: domain, Units: 1})
 		want := codes.OK
-		if domain == "api" { // that of aReceipt
-			_, calls["Refund"] = client.Refund(ctx, &quotadv1.RefundRequest{Receipt: aReceipt})
-			_, calls["GiveBack"] = client.GiveBack(ctx, &quotadv1.GiveBackRequest{Receipt: aReceipt, Units: 1})
+		if domain == "api" { // that of fronts.Receipt
+			_, calls["Refund"] = client.Refund(ctx, &quotadv1.RefundRequest{Receipt: fronts.Receipt})
+			_, calls["GiveBack"] = client.GiveBack(ctx, &quotadv1.GiveBackRequest{Receipt: fronts.Receipt, Units: 1})
 			want = codes.PermissionDenied
 		}
 		for name, err := range calls {
@@ -485,7 +467,7 @@ func TestDomainsOfACaller(t *testing.T) {
 	if code, got := s.web(t, tenant, "GET", s.at["admin"], "/v1/buckets/account-minute?domain=api", ""); code != 403 {
 		t.Errorf("the ledger of another's: %d %s", code, got)
 	}
-	for _, q := range s.node.checked {
+	for _, q := range s.node.Checked {
 		if q.Domain == "api" {
 			t.Errorf("the node was asked for %+v", q)
 		}
@@ -514,10 +496,10 @@ func auditLines(t *testing.T, b *bytes.Buffer) (all []string) {
 // ordinary log has no key.
 func TestEveryActIsAuditedOnce(t *testing.T) {
 	s := startSecured(t, "plain")
-	s.node.refunded = admit.Refunded{Charges: []admit.RefundedCharge{{Limit: "account-minute", Units: quantity.Units(7)}}}
+	s.node.GivenBack = admit.Refunded{Charges: []admit.RefundedCharge{{Limit: "account-minute", Units: quantity.Units(7)}}}
 	const key = " api/account-minutemap[account:42]"
 	const bucket = `{"limit":"account-minute","domain":"api","descriptors":{"account":"42"}}`
-	as := func(role roles.Role) proof { return proof{token: s.tokens[role]} }
+	as := func(role roles.Role) proof { return proof{token: s.roles.Tokens[role]} }
 	post := func(role roles.Role, path, body string) func() {
 		at := s.at["admin"]
 		if path == "/v1/refund" {
@@ -541,13 +523,13 @@ func TestEveryActIsAuditedOnce(t *testing.T) {
 		{"reset of no bucket", post("admin", "/v1/reset", strings.Replace(bucket, "account-minute", "x", 1)),
 			"reset by the-admin from 127.0.0.1: api/xmap[account:42] failed 0"},
 		{"reset of another's", post("tenant", "/v1/reset", bucket), "reset by the-tenant from 127.0.0.1:" + key + " refused 0"},
-		{"refund", post("check", "/v1/refund", `{"receipt":"`+aReceipt+`"}`), "refund by the-check from 127.0.0.1:" + key + " done 7"},
-		{"refund of another's", post("tenant", "/v1/refund", `{"receipt":"`+aReceipt+`"}`), "refund by the-tenant from 127.0.0.1:" + key + " refused 0"},
+		{"refund", post("check", "/v1/refund", `{"receipt":"`+fronts.Receipt+`"}`), "refund by the-check from 127.0.0.1:" + key + " done 7"},
+		{"refund of another's", post("tenant", "/v1/refund", `{"receipt":"`+fronts.Receipt+`"}`), "refund by the-tenant from 127.0.0.1:" + key + " refused 0"},
 		{"refund over gRPC", rpc("check", "api", func(ctx context.Context, conn *grpc.ClientConn) {
-			_, _ = quotadv1.NewQuotaServiceClient(conn).Refund(ctx, &quotadv1.RefundRequest{Receipt: aReceipt})
+			_, _ = quotadv1.NewQuotaServiceClient(conn).Refund(ctx, &quotadv1.RefundRequest{Receipt: fronts.Receipt})
 		}), "refund by the-check from 127.0.0.1:" + key + " done 7"},
 		{"give back", rpc("check", "api", func(ctx context.Context, conn *grpc.ClientConn) {
-			_, _ = quotadv1.NewQuotaServiceClient(conn).GiveBack(ctx, &quotadv1.GiveBackRequest{Receipt: aReceipt, Units: 1})
+			_, _ = quotadv1.NewQuotaServiceClient(conn).GiveBack(ctx, &quotadv1.GiveBackRequest{Receipt: fronts.Receipt, Units: 1})
 		}), "give_back by the-check from 127.0.0.1:" + key + " done 7"},
 		{"cut", post("operate", "/v1/cut", `{"region":"eu","for":"5s"}`), "cut by the-operate from 127.0.0.1:eu done 0"},
 		{"heal", post("operate", "/v1/cut", `{"region":"eu","heal":true}`), "heal by the-operate from 127.0.0.1:eu done 0"},
@@ -576,11 +558,11 @@ func TestEveryActIsAuditedOnce(t *testing.T) {
 // whether the node is ready.
 func TestReadinessTellsCallersNothing(t *testing.T) {
 	s := startSecured(t, "plain")
-	s.node.setReady(errors.New("no answer from 10.0.0.7:6379"))
+	s.node.SetReady(errors.New("no answer from 10.0.0.7:6379"))
 	if code, got := s.web(t, proof{}, "GET", s.at["api/web"], "/readyz", ""); code != 503 || strings.Contains(got, "10.0.0.7") {
 		t.Errorf("%d %s", code, got)
 	}
-	if code, got := s.web(t, proof{token: s.tokens["read"]}, "GET", s.at["admin"], "/v1/status", ""); code != 200 ||
+	if code, got := s.web(t, proof{token: s.roles.Tokens["read"]}, "GET", s.at["admin"], "/v1/status", ""); code != 200 ||
 		!strings.Contains(got, "10.0.0.7") || !strings.Contains(got, `"roles":{"callers":5}`) {
 		t.Errorf("%d %s", code, got)
 	}
@@ -591,10 +573,18 @@ func TestAdminOverHTTP2(t *testing.T) {
 	s := startSecured(t, "tls")
 	by := &http.Transport{TLSClientConfig: s.clientTLS(t, proof{}), ForceAttemptHTTP2: true}
 	defer by.CloseIdleConnections()
-	r := watched(t.Context(), t, by, "https://"+s.at["admin"], s.tokens["read"])
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+s.at["admin"]+"/v1/watch", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header.Set("Authorization", "Bearer "+s.roles.Tokens["read"])
+	r, err := by.RoundTrip(q)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer r.Body.Close()
-	if _, err := nextEvent(bufio.NewReader(r.Body)); err != nil || r.ProtoMajor != 2 {
-		t.Fatalf("%s, %v", r.Proto, err)
+	if line, err := bufio.NewReader(r.Body).ReadString('\n'); err != nil || r.StatusCode != 200 || r.ProtoMajor != 2 {
+		t.Fatalf("%d %s: %q, %v", r.StatusCode, r.Proto, line, err)
 	}
 	if err := s.Shutdown(t.Context()); err != nil {
 		t.Error(err)
@@ -612,7 +602,7 @@ func BenchmarkGuard(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	g := roles.NewGuard("api", book, quiet())
+	g := roles.NewGuard("api", book, fronts.Quiet())
 	header := "Bearer " + token
 	b.ReportAllocs()
 	for b.Loop() {
@@ -620,65 +610,4 @@ func BenchmarkGuard(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-}
-
-// pki is an authority, with the certificate of a server on loopback and of a caller of each role.
-type pki struct {
-	dir  string
-	pool *x509.CertPool
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
-
-func (p *pki) file(name string) string { return filepath.Join(p.dir, name) }
-
-func newPKI(t testing.TB) *pki {
-	t.Helper()
-	p := &pki{dir: t.TempDir(), pool: x509.NewCertPool()}
-	p.cert = &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
-	p.key = p.issue(t, "ca", p.cert)
-	p.pool.AddCert(p.cert)
-	p.issue(t, "server", &x509.Certificate{DNSNames: []string{"localhost"}})
-	p.issue(t, "unnamed", &x509.Certificate{})
-	for _, role := range roles.Roles() {
-		p.issue(t, string(role), &x509.Certificate{URIs: []*url.URL{{Scheme: "spiffe", Host: "x.org", Path: "/" + string(role)}}})
-	}
-	return p
-}
-
-// issue writes a certificate and its key to files. The first is that of the authority.
-func (p *pki) issue(t testing.TB, name string, c *x509.Certificate) *ecdsa.PrivateKey {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer := p.key
-	if signer == nil {
-		signer = key
-	} else {
-		c.SerialNumber, c.NotBefore, c.NotAfter = big.NewInt(time.Now().UnixNano()), p.cert.NotBefore, p.cert.NotAfter
-		c.KeyUsage = x509.KeyUsageDigitalSignature
-		c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
-	}
-	der, err := x509.CreateCertificate(rand.Reader, c, p.cert, &key.PublicKey, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if name == "ca" {
-		if p.cert, err = x509.ParseCertificate(der); err != nil {
-			t.Fatal(err)
-		}
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for file, block := range map[string]*pem.Block{name + ".pem": {Type: "CERTIFICATE", Bytes: der}, name + ".key": {Type: "PRIVATE KEY", Bytes: keyDER}} {
-		if err := os.WriteFile(p.file(file), pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return key
 }

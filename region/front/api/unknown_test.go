@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/quotad/quotad/chaos/lab/fronts"
 	"github.com/quotad/quotad/region/front/roles"
 )
 
@@ -22,10 +23,10 @@ func TestUnknownCalls(t *testing.T) {
 				if port == "admin" && mode == "plain" { // no HTTP/2, and so no answer that gRPC can read
 					want = codes.Unavailable
 				}
-				for _, p := range []proof{{}, {role: roles.Admin, token: s.tokens[roles.Admin]}} {
+				for _, p := range []proof{{}, {role: roles.Admin, token: s.roles.Tokens[roles.Admin]}} {
 					for _, call := range []string{"/quotad.v1.AdminService/Status", "/quotad.v1.QuotaService/CheckColumns", "/x.Y/Z"} {
 						conn, ctx, end := s.dial(t, p, port)
-						err := conn.Invoke(ctx, call, []byte{}, nil, grpc.ForceCodecV2(rawCodec{}))
+						err := conn.Invoke(ctx, call, []byte{}, nil, grpc.ForceCodecV2(fronts.RawCodec{}))
 						end()
 						if status.Code(err) != want {
 							t.Errorf("%s at %s, by %q: %v, want %v", call, port, p.role, err, want)

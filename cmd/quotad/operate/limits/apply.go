@@ -18,7 +18,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
-	"github.com/quotad/quotad/region/front/api"
+	"github.com/quotad/quotad/region/front/operators"
 )
 
 func applyCommand() *cobra.Command {
@@ -97,7 +97,7 @@ func (a *applying) apply(cmd *cobra.Command, before, d *policy.Document, what st
 		}
 	}
 	answer := a.node.PostYAML(cmd.Context(), "/v1/apply", url.Values{"yes": {strconv.FormatBool(a.yes)}}, d.Source())
-	var done api.Applied
+	var done operators.Applied
 	if err := answer.Into(&done, func() bool { return done.Epoch != "" }); err != nil {
 		return err
 	}

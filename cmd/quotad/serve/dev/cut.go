@@ -10,14 +10,14 @@ import (
 	"github.com/quotad/quotad/region/decide/admit"
 )
 
-// cutter cuts a region off from another one in the simulated network. It implements api.Cutter.
+// cutter cuts a region off from another one in the simulated network. It implements operators.Cutter.
 type cutter struct {
 	network  *network.Network
 	own      string
 	document *policy.Document
 }
 
-// Cut implements api.Cutter.
+// Cut implements operators.Cutter.
 func (c cutter) Cut(region, direction string, d time.Duration) ([]netip.Addr, error) {
 	if _, known := c.document.RegionIndex(region); !known || region == c.own {
 		return nil, &admit.FieldError{Field: "region",
@@ -32,7 +32,7 @@ func (c cutter) Cut(region, direction string, d time.Duration) ([]netip.Addr, er
 	return []netip.Addr{c.network.Host(region).IP()}, nil
 }
 
-// PacketsLost implements api.Cutter. Without a cut the simulated network loses packets only if very
+// PacketsLost implements operators.Cutter. Without a cut the simulated network loses packets only if very
 // many are on their way.
 func (c cutter) PacketsLost() (lost uint64) {
 	for _, r := range c.document.Regions {

@@ -68,8 +68,7 @@ func Run(ctx context.Context, o Options, out io.Writer) error {
 	}
 	play := newPlay(w, o.Document)
 	for _, p := range all {
-		p.serve(w, o, all[0].consoleAddress())
-		p.server.AllowRehearsal(play)
+		p.serve(w, o, all[0].consoleAddress(), play)
 	}
 	running, fail := context.WithCancelCause(ctx)
 	var tasks sync.WaitGroup

@@ -12,7 +12,7 @@ import (
 	"github.com/quotad/quotad/region/decide/admit"
 )
 
-// play makes load and kills stores. It implements api.Rehearsal.
+// play makes load and kills stores. It implements operators.Rehearsal.
 type play struct {
 	world    *world.World
 	document *policy.Document
@@ -37,7 +37,7 @@ func (p *play) known(region string) error {
 	return nil
 }
 
-// Load implements api.Rehearsal.
+// Load implements operators.Rehearsal.
 func (p *play) Load(region string, perSecond int) error {
 	if err := p.known(region); err != nil {
 		return err
@@ -48,14 +48,14 @@ func (p *play) Load(region string, perSecond int) error {
 	return nil
 }
 
-// Loads implements api.Rehearsal.
+// Loads implements operators.Rehearsal.
 func (p *play) Loads() map[string]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return maps.Clone(p.loads)
 }
 
-// KillStore implements api.Rehearsal.
+// KillStore implements operators.Rehearsal.
 func (p *play) KillStore(region string, d time.Duration) error {
 	if err := p.known(region); err != nil {
 		return err

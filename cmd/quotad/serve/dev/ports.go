@@ -9,6 +9,8 @@ import (
 	"github.com/quotad/quotad/chaos/play/world"
 	"github.com/quotad/quotad/region/base/door"
 	"github.com/quotad/quotad/region/front/api"
+	"github.com/quotad/quotad/region/front/callers"
+	"github.com/quotad/quotad/region/front/operators"
 )
 
 // ports are a region's listeners and its server.
@@ -59,10 +61,11 @@ func open(o Options) (all allPorts, err error) {
 }
 
 // serve makes the server of a region's node.
-func (p *ports) serve(w *world.World, o Options, console string) {
+func (p *ports) serve(w *world.World, o Options, console string, play *play) {
 	node := w.Node(p.region)
-	p.server = api.New(node, o.Log, api.Options{Headers: api.BothHeaders, Console: console})
-	p.server.AllowCuts(cutter{w.Network, p.region, o.Document})
+	p.server = api.New(node, o.Log, api.Options{
+		Callers:   callers.Options{Headers: callers.BothHeaders, Console: console},
+		Operators: operators.Options{Cutter: cutter{w.Network, p.region, o.Document}, Rehearsal: play}})
 	limits := door.Limits{Connections: maxConnections, PerAddress: maxConnections}
 	for name, l := range map[string]*net.Listener{"http": &p.http, "grpc": &p.grpc, "admin": &p.admin} {
 		d := door.New(name, limits)
@@ -73,8 +76,8 @@ func (p *ports) serve(w *world.World, o Options, console string) {
 
 // start serves on all listeners.
 func (p *ports) start(tasks *sync.WaitGroup, fail func(error)) {
-	for l, serve := range map[net.Listener]func(net.Listener) error{p.http: p.server.ServeHTTP,
-		p.grpc: p.server.ServeGRPC, p.admin: p.server.ServeAdmin} {
+	for l, serve := range map[net.Listener]func(net.Listener) error{p.http: p.server.Callers.ServeHTTP,
+		p.grpc: p.server.Callers.ServeGRPC, p.admin: p.server.Operators.Serve} {
 		tasks.Go(func() {
 			if err := serve(l); err != nil {
 				fail(err)

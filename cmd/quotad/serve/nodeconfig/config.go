@@ -8,7 +8,7 @@ import (
 
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/base/door"
-	"github.com/quotad/quotad/region/front/api"
+	"github.com/quotad/quotad/region/front/callers"
 	"github.com/quotad/quotad/region/trade/peer"
 )
 
@@ -32,7 +32,7 @@ type Config struct {
 	Hosts []string
 	// Advertise holds host:port of both. Empty: where the node listens.
 	Advertise        struct{ Peer, Gossip string }
-	Headers          struct{ HTTP, Envoy api.Headers }
+	Headers          struct{ HTTP, Envoy callers.Headers }
 	Authz            string // path of the mapping of proxies' requests; empty: there is none
 	Seeds            []string
 	PeerTLS          peer.Files // empty: plain text

@@ -17,7 +17,7 @@ import (
 
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy/files"
-	"github.com/quotad/quotad/region/front/api"
+	"github.com/quotad/quotad/region/front/callers"
 	"github.com/quotad/quotad/region/memory/store"
 )
 
@@ -193,11 +193,11 @@ func (c *Config) AuditFile() string {
 	return c.Audit
 }
 
-func headers(v value) (api.Headers, error) {
-	style := api.Headers(v.text)
-	if !slices.Contains(api.HeaderStyles(), style) {
+func headers(v value) (callers.Headers, error) {
+	style := callers.Headers(v.text)
+	if !slices.Contains(callers.HeaderStyles(), style) {
 		return "", v.fail(fmt.Sprintf("%.40q is no kind of headers", v.text),
-			"write "+show.Listed(api.HeaderStyles()))
+			"write "+show.Listed(callers.HeaderStyles()))
 	}
 	return style, nil
 }

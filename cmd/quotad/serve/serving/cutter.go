@@ -36,7 +36,7 @@ func newCutter(own string, gate *link.Gate, where func() map[string][]netip.Addr
 
 var directions = map[string]link.Direction{"in": link.In, "out": link.Out, "both": link.Both}
 
-// Cut implements api.Cutter.
+// Cut implements operators.Cutter.
 func (c *cutter) Cut(name, direction string, d time.Duration) ([]netip.Addr, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,7 +75,7 @@ func (c *cutter) Cut(name, direction string, d time.Duration) ([]netip.Addr, err
 	return slices.Clone(ips), nil
 }
 
-// PacketsLost implements api.Cutter.
+// PacketsLost implements operators.Cutter.
 func (c *cutter) PacketsLost() uint64 { return c.gate.Stats().PacketsDropped }
 
 // otherAt returns a region other than name that has a node at an address, or "".

@@ -14,7 +14,10 @@ import (
 	"github.com/quotad/quotad/region/front/api"
 	"github.com/quotad/quotad/region/front/audit"
 	"github.com/quotad/quotad/region/front/authz"
+	"github.com/quotad/quotad/region/front/callers"
+	"github.com/quotad/quotad/region/front/operators"
 	"github.com/quotad/quotad/region/front/roles"
+	"github.com/quotad/quotad/region/front/wire"
 	"github.com/quotad/quotad/region/trade/peer"
 )
 
@@ -133,25 +136,20 @@ func (p *protection) adopted(before, d *policy.Document, from string) {
 	p.audit.Write(e)
 }
 
-// options returns the protection of a server.
-func (p *protection) options() api.Options {
-	o := api.Options{Audit: p.audit, Roles: p.roles}
-	o.API.Guard, o.Admin.Guard = p.apiGuard, p.adminGuard
-	if p.api != nil {
-		o.API.TLS = p.api.ServerConfig
-	}
-	if p.admin != nil {
-		o.Admin.TLS = p.admin.ServerConfig
-	}
-	return o
+// options returns the options of a node's server.
+func (p *protection) options(c *nodeconfig.Config) api.Options {
+	return api.Options{Callers: callers.Options{Port: p.port(p.api, p.apiGuard, c), Wait: c.Wait,
+		Headers: c.Headers.HTTP, EnvoyHeaders: c.Headers.Envoy, Proxies: p.proxies},
+		Operators: operators.Options{Port: p.port(p.admin, p.adminGuard, c), Roles: p.roles}}
 }
 
-// apiOptions returns the options of a node's server.
-func apiOptions(c *nodeconfig.Config, p *protection) api.Options {
-	o := p.options()
-	o.Hosts, o.Wait = c.Hosts, c.Wait
-	o.Headers, o.EnvoyHeaders, o.Proxies = c.Headers.HTTP, c.Headers.Envoy, p.proxies
-	return o
+// port returns how a port is protected.
+func (p *protection) port(trust *peer.TLS, guard *roles.Guard, c *nodeconfig.Config) wire.Port {
+	port := wire.Port{Guard: guard, Audit: p.audit, Hosts: c.Hosts}
+	if trust != nil {
+		port.TLS = trust.ServerConfig
+	}
+	return port
 }
 
 // register adds the metrics of the protection to the node's.

@@ -21,15 +21,15 @@ func runNode(ctx context.Context, c *nodeconfig.Config, p *parts, node *region.N
 	p.doors.register(node.Metrics())
 	p.protection.register(node.Metrics())
 	p.protection.began(c, p.config.Policy, node.TakenBack())
-	options := apiOptions(c, p.protection)
+	options := p.protection.options(c)
 	if p.tracer != nil {
-		options.Traces = p.tracer
+		options.Callers.Traces = p.tracer
 		node.Metrics().MustRegister(p.tracer.Collectors()...)
 	}
-	server := api.New(node, log, options)
 	if p.gate != nil {
-		server.AllowCuts(newCutter(c.Region, p.gate, node.NodeAddresses, log))
+		options.Operators.Cutter = newCutter(c.Region, p.gate, node.NodeAddresses, log)
 	}
+	server := api.New(node, log, options)
 	running, fail := context.WithCancelCause(ctx)
 	var tasks sync.WaitGroup
 	start := func(task func() error) {
@@ -39,9 +39,9 @@ func runNode(ctx context.Context, c *nodeconfig.Config, p *parts, node *region.N
 			}
 		})
 	}
-	start(func() error { return server.ServeGRPC(p.doors.grpc.Listener(p.sockets.grpc)) })
-	start(func() error { return server.ServeHTTP(p.doors.http.Listener(p.sockets.http)) })
-	start(func() error { return server.ServeAdmin(p.doors.admin.Listener(p.sockets.admin)) })
+	start(func() error { return server.Callers.ServeGRPC(p.doors.grpc.Listener(p.sockets.grpc)) })
+	start(func() error { return server.Callers.ServeHTTP(p.doors.http.Listener(p.sockets.http)) })
+	start(func() error { return server.Operators.Serve(p.doors.admin.Listener(p.sockets.admin)) })
 	if book := p.protection.roles; book != nil {
 		tasks.Go(func() { book.Follow(running) })
 	}

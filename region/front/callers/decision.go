@@ -1,0 +1,140 @@
+package callers
+
+import (
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/front/asjson"
+	"github.com/quotad/quotad/region/front/wire"
+)
+
+// Decision is admit.Decision as JSON. A value that was not counted or is not known is absent, not
+// 0.
+type Decision struct {
+	Allowed bool         `json:"allowed"`
+	Reason  admit.Reason `json:"reason"`
+
+	// Absent if no limit applies.
+	Limit       string          `json:"limit,omitempty"`
+	Algorithm   string          `json:"algorithm,omitempty"`
+	LimitUnits  *quantity.Units `json:"limit_units,omitempty"`
+	Entitlement *quantity.Units `json:"entitlement,omitempty"`
+
+	// Absent if neither the store nor this node counted.
+	Remaining  *quantity.Units      `json:"remaining,omitempty"`
+	ResetAfter *asjson.Milliseconds `json:"reset_after_ms,omitempty"`
+
+	// Absent if allowed, if the request is never admitted, and if the time is not known.
+	RetryAfter *asjson.Milliseconds `json:"retry_after_ms,omitempty"`
+
+	// Absent if the request may be served at once. Only a leaky_bucket makes requests wait for
+	// their turn.
+	Delay *asjson.Milliseconds `json:"delay_ms,omitempty"`
+
+	// Absent if no store decided.
+	Cell  *quantity.Cell  `json:"cell,omitempty"`
+	Share *quantity.Units `json:"share,omitempty"`
+	At    string          `json:"at,omitempty"`
+
+	Node     string   `json:"node"`
+	Region   string   `json:"region"`
+	Degraded bool     `json:"degraded"`
+	Sequence uint64   `json:"sequence"`
+	Shadowed []string `json:"shadowed,omitempty"` // absent if empty
+	Repeated bool     `json:"repeated,omitempty"` // absent if not
+	// Receipt is absent if not asked for, and if no store charged anything.
+	Receipt string `json:"receipt,omitempty"`
+	// Undecided says that the node had no time for a request of a batch, and neither admitted nor
+	// denied it; absent if it was decided.
+	Undecided bool `json:"undecided,omitempty"`
+	// Problem says what is wrong with a request of a batch; absent if nothing is.
+	Problem string `json:"problem,omitempty"`
+	// FromMemory says that the node decided without asking the store; absent if it asked.
+	FromMemory bool `json:"from_memory,omitempty"`
+	// Epoch is that of the limits document that was in force.
+	Epoch string `json:"epoch,omitempty"`
+	// Limits has every limit that applied; absent unless there were several.
+	Limits []LimitState `json:"limits,omitempty"`
+}
+
+// LimitState is admit.LimitState as JSON.
+type LimitState struct {
+	Limit      string              `json:"limit"`
+	Algorithm  algorithms.Kind     `json:"algorithm"`
+	LimitUnits quantity.Units      `json:"limit_units"`
+	Window     asjson.Milliseconds `json:"window_ms"`
+	Admits     bool                `json:"admits"`
+	Shadow     bool                `json:"shadow,omitempty"`
+	// Absent if neither the store nor this node counted.
+	Remaining  *quantity.Units      `json:"remaining,omitempty"`
+	ResetAfter *asjson.Milliseconds `json:"reset_after_ms,omitempty"`
+	// Absent if the limit admits, never admits, or the time is not known.
+	RetryAfter  *asjson.Milliseconds `json:"retry_after_ms,omitempty"`
+	Entitlement quantity.Units       `json:"entitlement"`
+	Share       quantity.Units       `json:"share"`
+	Degraded    bool                 `json:"degraded,omitempty"`
+}
+
+func newLimitStates(all []admit.LimitState) (states []LimitState) {
+	if len(all) < 2 {
+		return nil
+	}
+	for _, s := range all {
+		j := LimitState{Limit: s.Limit, Algorithm: s.Algorithm, LimitUnits: s.LimitUnits,
+			Window: asjson.Milliseconds(s.Window), Admits: s.Admits, Shadow: s.Shadow,
+			Entitlement: s.Entitlement, Share: s.Share, Degraded: s.Degraded}
+		if s.Counted {
+			j.Remaining, j.ResetAfter = &s.Remaining, (*asjson.Milliseconds)(&s.ResetAfter)
+		}
+		if s.RetryAfter > 0 {
+			j.RetryAfter = (*asjson.Milliseconds)(&s.RetryAfter)
+		}
+		states = append(states, j)
+	}
+	return states
+}
+
+const timeLayout = "2006-01-02T15:04:05.000000Z07:00"
+
+func newDecision(d admit.Decision) *Decision {
+	j := &Decision{Allowed: d.Allowed, Reason: d.Reason, Limit: d.Limit,
+		Algorithm: string(d.Algorithm), Node: d.Node, Region: d.Region,
+		Degraded: d.Degraded, Sequence: d.Sequence, Shadowed: d.Shadowed, Repeated: d.Repeated,
+		Receipt: d.Receipt, Problem: wire.Complaint(d), Undecided: d.Undecided,
+		FromMemory: d.FromMemory, Epoch: d.Epoch, Limits: newLimitStates(d.Limits)}
+	if d.Limit != "" {
+		j.LimitUnits, j.Entitlement = &d.LimitUnits, &d.Entitlement
+	}
+	if counted(d) {
+		j.Remaining, j.ResetAfter = &d.Remaining, (*asjson.Milliseconds)(&d.ResetAfter)
+	}
+	if d.RetryAfter > 0 {
+		j.RetryAfter = (*asjson.Milliseconds)(&d.RetryAfter)
+	}
+	if d.Delay > 0 {
+		j.Delay = (*asjson.Milliseconds)(&d.Delay)
+	}
+	if d.At != 0 {
+		j.Cell, j.Share, j.At = &d.Cell, &d.Share,
+			time.UnixMicro(int64(d.At)).UTC().Format(timeLayout)
+	}
+	return j
+}
+
+// counted reports whether a decision is based on a count, made by the store or by this node.
+func counted(d admit.Decision) bool {
+	return d.At != 0 || d.Reason == admit.StoreFailureLocal
+}
+
+// seconds rounds up, because a caller that waits less would be denied again.
+func seconds(d time.Duration) int64 { return roundUp(d, time.Second) }
+
+func roundUp(d, unit time.Duration) int64 {
+	n := int64(d / unit)
+	if d%unit > 0 {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,92 @@
+package callers
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/front/wire"
+)
+
+// The fields of each request, in the order in which error texts list them. A peek has no use for a
+// request_id or a receipt, and refuses them as it does any unknown field.
+var (
+	peekFields   = []string{"domain", "descriptors", "cost"}
+	checkFields  = append(slices.Clone(peekFields), "request_id", "receipt")
+	refundFields = []string{"receipt"}
+	batchFields  = []string{"requests"}
+)
+
+// wholeRequest is the field of an error that concerns all of a request of a batch.
+const wholeRequest = "request"
+
+// decodeCheck reads and validates the JSON of a request that is to be charged. Every error is a
+// *admit.FieldError.
+func decodeCheck(body []byte) (admit.Request, error) { return decodeRequest(body, checkFields) }
+
+// decodePeek reads and validates the JSON of a request that charges nothing. Every error is a
+// *admit.FieldError.
+func decodePeek(body []byte) (admit.Request, error) { return decodeRequest(body, peekFields) }
+
+func decodeRequest(body []byte, fields []string) (admit.Request, error) {
+	d, err := wire.NewDecoder(body)
+	if err != nil {
+		return admit.Request{}, err
+	}
+	q, err := readRequest(d, wire.WholeBody, fields)
+	if err != nil {
+		return q, err
+	}
+	return q, q.Validate()
+}
+
+// readRequest reads a request, which is not validated. The field of an error that concerns all of
+// it is whole.
+func readRequest(d *wire.Decoder, whole string, fields []string) (admit.Request, error) {
+	q := admit.Request{Cost: 1}
+	err := d.Fields(whole, fields, func(name string) (err error) {
+		switch name {
+		case "domain":
+			q.Domain, err = d.Text(name)
+		case "descriptors":
+			q.Descriptors, err = d.Texts(name)
+		case "cost":
+			q.Cost, err = d.Units(name)
+		case "request_id":
+			q.ID, err = d.Text(name)
+		case "receipt":
+			q.Receipt, err = d.Truth(name)
+		}
+		return err
+	})
+	return q, err
+}
+
+// decodeBatch reads the JSON of a batch. Every error is a *admit.FieldError about the batch itself.
+// A request that is not as decodeCheck would have it says so in Unread.
+func decodeBatch(body []byte) (all []admit.Request, err error) {
+	err = wire.Decode(body, batchFields, func(d *wire.Decoder, name string) error {
+		return d.List(name, func(d *wire.Decoder) error {
+			q, err := readRequest(d, wholeRequest, checkFields)
+			if problem, wrong := errors.AsType[*admit.FieldError](err); wrong {
+				q = admit.Request{Unread: problem}
+			}
+			all = append(all, q)
+			return batchSize(len(all))
+		})
+	})
+	if err == nil {
+		err = batchSize(len(all))
+	}
+	return all, err
+}
+
+// decodeRefund reads the JSON of a refund and returns the receipt, which the node checks. Every
+// error is a *admit.FieldError.
+func decodeRefund(body []byte) (receipt string, err error) {
+	err = wire.Decode(body, refundFields, func(d *wire.Decoder, name string) (err error) {
+		receipt, err = d.Text(name)
+		return err
+	})
+	return receipt, err
+}

@@ -1,0 +1,85 @@
+package operators
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/memory/rules"
+)
+
+// place names a bucket.
+type place struct {
+	limit, domain string
+	descriptors   map[string]string
+}
+
+// completed fills in what a caller need not say to name a bucket: the domain, if one domain alone
+// has a limit of this name, and what the limit is for (its conditions), if one entry alone fits.
+// The error is a *admit.FieldError that says what is missing, or rules.ErrNoSuchBucket.
+func completed(d *policy.Document, p place) (place, error) {
+	var fits []*policy.Limit
+	domains := map[string]bool{}
+	for i := range d.Limits {
+		l := &d.Limits[i]
+		if l.Name != p.limit || p.domain != "" && l.Domain != p.domain || contradicts(l, p.descriptors) {
+			continue
+		}
+		domains[l.Domain] = true
+		fits = append(fits, l)
+	}
+	switch {
+	case len(fits) == 0:
+		return p, rules.ErrNoSuchBucket
+	case len(domains) > 1:
+		return p, &admit.FieldError{Field: "domain", Problem: fmt.Sprintf(
+			"is missing; limit %s is in the domains %s", p.limit, inOrder(domains))}
+	case len(fits) > 1 && ambiguous(fits, p.descriptors):
+		return p, &admit.FieldError{Field: "descriptors", Problem: fmt.Sprintf(
+			"fit %d entries of limit %s; name what they are for (match) as well", len(fits), p.limit)}
+	}
+	p.domain = fits[0].Domain
+	if len(fits) == 1 {
+		filled := maps.Clone(p.descriptors)
+		if filled == nil {
+			filled = map[string]string{}
+		}
+		for _, c := range fits[0].Match {
+			filled[c.Name] = c.Value
+		}
+		p.descriptors = filled
+	}
+	for _, name := range fits[0].Key {
+		if _, given := p.descriptors[name]; !given {
+			return p, &admit.FieldError{Field: "descriptors." + name, Problem: fmt.Sprintf(
+				"is missing; limit %s has a bucket for each %s", p.limit, strings.Join(fits[0].Key, ", "))}
+		}
+	}
+	return p, nil
+}
+
+// contradicts reports whether a limit is for other descriptors.
+func contradicts(l *policy.Limit, descriptors map[string]string) bool {
+	return slices.ContainsFunc(l.Match, func(c policy.Condition) bool {
+		value, given := descriptors[c.Name]
+		return given && value != c.Value
+	})
+}
+
+// ambiguous reports whether descriptors leave open which of several entries is meant: none of them has
+// all its conditions.
+func ambiguous(fits []*policy.Limit, descriptors map[string]string) bool {
+	return !slices.ContainsFunc(fits, func(l *policy.Limit) bool {
+		return !slices.ContainsFunc(l.Match, func(c policy.Condition) bool {
+			_, given := descriptors[c.Name]
+			return !given
+		})
+	})
+}
+
+func inOrder(names map[string]bool) string {
+	return strings.Join(slices.Sorted(maps.Keys(names)), ", ")
+}

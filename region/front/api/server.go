@@ -1,3 +1,5 @@
+// Package api serves one node: callers over gRPC and HTTP (package callers), and operators on a
+// listener of their own, the admin listener, over HTTP (package operators).
 package api
 
 import (
@@ -5,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/front/callers"
@@ -42,20 +43,12 @@ func New(node Node, log *slog.Logger, o Options) *Server {
 	return &Server{c, operators.New(node, life, log, o.Operators, c.Collectors()...)}
 }
 
-// Drain makes the node look not ready (gRPC health NOT_SERVING, /readyz 503) while it goes on
-// serving. Behind a load balancer, call Drain first, wait until the balancer has noticed, and then
-// call Shutdown.
-func (s *Server) Drain() { s.Callers.Drain() }
-
-// Shutdown drains, refuses new calls, and waits for calls under way. If ctx ends first, it cuts
-// them off and returns an error.
+// Shutdown makes the node look not ready (gRPC health NOT_SERVING, /readyz 503), refuses new calls, and
+// waits for calls under way. If ctx ends first, it cuts them off and returns an error.
 func (s *Server) Shutdown(ctx context.Context) error {
-	var operators sync.WaitGroup
-	var operatorsErr error
-	operators.Go(func() { operatorsErr = s.Operators.Shutdown(ctx) })
-	callersErr := s.Callers.Shutdown(ctx)
-	operators.Wait()
-	if err := errors.Join(callersErr, operatorsErr); err != nil {
+	operators := make(chan error, 1)
+	go func() { operators <- s.Operators.Shutdown(ctx) }()
+	if err := errors.Join(s.Callers.Shutdown(ctx), <-operators); err != nil {
 		return errors.Join(fmt.Errorf(
 			"shut down: calls were still under way and have been cut off; allow more time: %w",
 			err), s.Close())

@@ -53,16 +53,19 @@ func (s *Server) authz(w http.ResponseWriter, r *http.Request) {
 		refused = func(int) int { return http.StatusForbidden }
 	}
 	host := door.HostOf(r.RemoteAddr)
-	held, wait := s.room(r, host)
+	ends := time.Now().Add(proxyWait)
+	held := s.take(r.Context(), "http", host, r.RemoteAddr, 0, ends, false)
 	if held == nil {
-		writeBusy(w, overloaded, shedRetry)
+		writeFailure(w, errShed)
 		return
 	}
 	defer held.Done()
-	d, err := s.decideFor(r, host, held, wait)
+	d, err := s.decideFor(r, host, held, max(time.Until(ends), httpWait))
 	if err != nil {
 		if p := wire.ProblemOf(err); p.Status != http.StatusServiceUnavailable {
-			wire.WriteProblem(w, newProblemOf(p, refused(p.Status)))
+			p.Status = refused(p.Status)
+			p.Title = http.StatusText(p.Status)
+			wire.WriteProblem(w, p)
 			return
 		}
 		writeFailure(w, err)
@@ -77,14 +80,6 @@ func (s *Server) authz(w http.ResponseWriter, r *http.Request) {
 	p := denial(d)
 	p.Status = refused(p.Status)
 	wire.Write(w, wire.ProblemType, p.Status, p)
-}
-
-// room takes a proxy's request into processing, and waits for that. It returns how long the request
-// may then wait for its turn. held is nil if there is no room.
-func (s *Server) room(r *http.Request, host string) (held *door.Held, wait time.Duration) {
-	ends := time.Now().Add(proxyWait)
-	held = s.take(r.Context(), "http", host, r.RemoteAddr, 0, ends, false)
-	return held, max(time.Until(ends), httpWait)
 }
 
 // decideFor decides what the mapping makes of a proxy's request, which waits for its turn at most as

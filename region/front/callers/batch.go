@@ -47,12 +47,26 @@ func (s *service) CheckBatch(ctx context.Context,
 		all[i] = charge(one)
 		all[i].Caller = caller
 	}
-	s.server.refuseForeign(ctx, all)
+	s.refuseForeign(ctx, all)
 	decided, err := s.node.CheckBatch(ctx, all)
 	if err != nil {
 		return nil, failed(ctx, err)
 	}
 	return &quotadv1.CheckBatchResponse{Decisions: wire.Each(decided, wire.DecisionMessage)}, nil
+}
+
+// refuseForeign marks the requests of a batch that name domains which their caller may not name.
+// They are answered alone, and charge nothing.
+func (s *Server) refuseForeign(ctx context.Context, all []admit.Request) {
+	if s.options.Guard == nil {
+		return
+	}
+	for i := range all {
+		if q := &all[i]; q.Unread == nil && s.options.MayName(ctx, q.Domain) != nil {
+			*q = admit.Request{Unread: &admit.FieldError{Field: "domain",
+				Problem: "is none that this caller may name; see its domains in the roles file"}}
+		}
+	}
 }
 
 // decisions is the answer to a batch over HTTP.
@@ -66,7 +80,11 @@ func (s *Server) checkBatch(w http.ResponseWriter, r *http.Request) {
 	leave := s.batches.take(caller)
 	if leave == nil {
 		s.work.Shed("http")
-		s.shed(w, r)
+		select {
+		case <-time.After(shedPause):
+		case <-r.Context().Done():
+		}
+		writeFailure(w, errShed)
 		return
 	}
 	defer leave()

@@ -46,7 +46,7 @@ func BenchmarkBatch(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			node := start(b)
-			handler := &service{server: newServer(b, node, fronts.Quiet()), node: node}
+			handler := &service{Server: newServer(b, node, fronts.Quiet())}
 			handles(b, batch, &quotadv1.CheckBatchRequest{}, handler.CheckBatch)
 		})
 	}

@@ -27,7 +27,7 @@ func BenchmarkCheckGRPC(b *testing.B) {
 	node := fronts.Start(b, fixtures.Process(b), fronts.AccountLimit(1<<28, time.Hour))
 	front := newServer(b, node, fronts.Quiet())
 	client := quotadv1.NewQuotaServiceClient(dialed(b, front))
-	handler := &service{server: front, node: node}
+	handler := &service{Server: front}
 	m := &quotadv1.CheckRequest{Domain: "api", Descriptors: map[string]string{"account": "42"}}
 	allowed := func(got *quotadv1.CheckResponse, err error) error {
 		if err == nil && !got.Decision.Allowed {

@@ -18,7 +18,7 @@ import (
 func TestCaller(t *testing.T) {
 	node := &fronts.Node{Decision: admit.Decision{Allowed: true}}
 	s := newServer(t, node, fronts.Quiet())
-	handler := &service{server: s, node: node}
+	handler := &service{Server: s}
 	ctx := peer.NewContext(t.Context(),
 		&peer.Peer{Addr: &net.TCPAddr{IP: net.ParseIP("10.0.0.7"), Port: 4000}})
 	m := &quotadv1.CheckRequest{Domain: "api"}

@@ -17,7 +17,7 @@ const noSuchPath = "there is nothing at this path of the API; " +
 
 // routes returns the paths of the API.
 func (s *Server) routes() *wire.Routes {
-	p := wire.NewRoutes(s.options.Port, s.life, s.toConsole(wire.Missing(noSuchPath)))
+	p := wire.NewRoutes(s.options.Port, s.life, s.missing)
 	p.Handle("/v1/check", s.traced("/v1/check", s.check), http.MethodPost)
 	p.Handle("/v1/check-batch", s.traced("/v1/check-batch", s.checkBatch), http.MethodPost)
 	p.Handle("/v1/peek", s.peek, http.MethodPost)
@@ -28,19 +28,15 @@ func (s *Server) routes() *wire.Routes {
 	return p
 }
 
-// toConsole sends browsers that ask for the root to the console, if there is one.
-func (s *Server) toConsole(next http.Handler) http.Handler {
-	if s.options.Console == "" {
-		return next
+// missing answers for all that is not there: a browser that asks for the root is sent to the console,
+// if there is one.
+func (s *Server) missing(w http.ResponseWriter, r *http.Request) {
+	if s.options.Console != "" && r.Method == http.MethodGet && r.URL.Path == "/" &&
+		strings.Contains(r.Header.Get("Accept"), "text/html") {
+		http.Redirect(w, r, s.options.Console, http.StatusTemporaryRedirect)
+		return
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet && r.URL.Path == "/" &&
-			strings.Contains(r.Header.Get("Accept"), "text/html") {
-			http.Redirect(w, r, s.options.Console, http.StatusTemporaryRedirect)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+	wire.WriteProblem(w, wire.NewProblem(http.StatusNotFound, noSuchPath))
 }
 
 func (s *Server) check(w http.ResponseWriter, r *http.Request) {
@@ -113,9 +109,7 @@ func inHand[Q, D any](s *Server, w http.ResponseWriter, r *http.Request, typed b
 	if err == nil {
 		d, err = do(ctx, max(time.Until(ends), 1), held, q)
 	}
-	if err == errShed {
-		writeBusy(w, overloaded, shedRetry)
-	} else if err != nil {
+	if err != nil {
 		writeFailure(w, err)
 	}
 	return d, err == nil

@@ -218,7 +218,7 @@ func TestProbes(t *testing.T) {
 	fronts.Compare(t, fronts.Exchange(s.http.Handler, "GET", "/readyz", "", ""), "503\n"+text+"not ready: the store is not open")
 	fronts.Compare(t, fronts.Exchange(s.http.Handler, "GET", "/livez", "", ""), "200\n"+text+"ok")
 	node.SetReady(nil)
-	s.Drain()
+	s.life.End()
 	fronts.Compare(t, fronts.Exchange(s.http.Handler, "GET", "/readyz", "", ""), "503\n"+text+"not ready: the server is shutting down")
 	fronts.Compare(t, fronts.Exchange(s.http.Handler, "GET", "/livez", "", ""), "200\n"+text+"ok")
 }

@@ -28,8 +28,7 @@ import (
 // empty one has no answer.
 type rlqs struct {
 	rlqsv3.UnimplementedRateLimitQuotaServiceServer
-	server *Server
-	node   Node
+	*Server
 }
 
 type rlqsStream = grpc.BidiStreamingServer[rlqsv3.RateLimitQuotaUsageReports,
@@ -46,7 +45,7 @@ func (s *rlqs) StreamRateLimitQuotas(stream rlqsStream) error {
 	}
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
-	if err := s.server.options.MayName(ctx, first.GetDomain()); err != nil {
+	if err := s.options.MayName(ctx, first.GetDomain()); err != nil {
 		return toStatus(err)
 	}
 	open, err := s.node.Envoys().Open(first.GetDomain())
@@ -59,14 +58,14 @@ func (s *rlqs) StreamRateLimitQuotas(stream rlqsStream) error {
 	defer open.Close()
 	open.Report(usagesOf(first))
 	go func() { cancel(s.receive(stream, open)) }()
-	defer context.AfterFunc(s.server.life.Ending(), func() { cancel(wire.ErrDraining) })()
+	defer context.AfterFunc(s.life.Ending(), func() { cancel(wire.ErrEnding) })()
 	return s.send(ctx, stream, open)
 }
 
 // receive passes on reports until the stream is over, and returns why. It ends soon after the
 // handler, which has closed the stream by then.
 func (s *rlqs) receive(stream rlqsStream, open *envoys.Stream) (err error) {
-	defer s.server.panics.Recover("StreamRateLimitQuotas", &err)
+	defer s.panics.Recover("StreamRateLimitQuotas", &err)
 	for {
 		m, err := stream.Recv()
 		if err != nil {
@@ -92,7 +91,7 @@ func (s *rlqs) send(ctx context.Context, stream rlqsStream, open *envoys.Stream)
 		return status.FromContextError(stream.Context().Err()).Err()
 	case errors.Is(cause, io.EOF): // it ended the stream
 		return nil
-	case !errors.Is(cause, wire.ErrDraining):
+	case !errors.Is(cause, wire.ErrEnding):
 		return cause
 	}
 	ending, cancel := context.WithTimeout(stream.Context(), drainWithin)
@@ -101,7 +100,7 @@ func (s *rlqs) send(ctx context.Context, stream rlqsStream, open *envoys.Stream)
 	for {
 		all, err := open.Next(ending)
 		if err != nil {
-			return status.Error(codes.Unavailable, wire.ErrDraining.Error()+"; connect to another node")
+			return status.Error(codes.Unavailable, wire.ErrEnding.Error()+"; connect to another node")
 		}
 		if err := stream.Send(assignmentsMessage(all)); err != nil {
 			return err

@@ -25,8 +25,8 @@ import (
 // alone, or a client could choose its own.
 type rls struct {
 	envoy.UnimplementedRateLimitServiceServer
-	server *Server
-	node   Node
+	node    Node
+	options Options
 	// ignored counts limits that came with descriptors, and unreturned the negative hits that their
 	// domain does not allow.
 	ignored, unreturned prometheus.Counter
@@ -34,8 +34,8 @@ type rls struct {
 	tooMany prometheus.Counter
 }
 
-func newRLS(s *Server) *rls {
-	return &rls{server: s, node: s.node, ignored: prometheus.NewCounter(prometheus.CounterOpts{
+func newRLS(node Node, o Options) *rls {
+	return &rls{node: node, options: o, ignored: prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "quotad_rls_ignored_limits_total",
 		Help: "Limits that came with descriptors of Envoy's requests, and were ignored."}),
 		unreturned: prometheus.NewCounter(prometheus.CounterOpts{
@@ -60,7 +60,7 @@ func (s *rls) ShouldRateLimit(ctx context.Context,
 // *admit.FieldError, a *roles.Refusal, or that of the node.
 func (s *rls) limit(ctx context.Context, m *envoy.RateLimitRequest, caller string,
 	wait time.Duration) (*envoy.RateLimitResponse, error) {
-	if err := s.server.options.MayName(ctx, m.GetDomain()); err != nil {
+	if err := s.options.MayName(ctx, m.GetDomain()); err != nil {
 		return nil, err
 	}
 	h := readHits(m)
@@ -70,7 +70,7 @@ func (s *rls) limit(ctx context.Context, m *envoy.RateLimitRequest, caller strin
 		s.unreturned.Add(float64(len(h.refunded)))
 		h.asked, h.refunded = append(h.asked, h.refunded...), nil
 	}
-	style := s.server.options.EnvoyHeaders
+	style := s.options.EnvoyHeaders
 	a := newRLSReply(len(m.GetDescriptors()), style != "" && style != NoHeaders)
 	q := admit.Request{Domain: m.GetDomain(), Caller: caller, Wait: wait, Lists: h.lists}
 	if err := q.Validate(); err != nil { // also of lists that are not charged
@@ -207,7 +207,7 @@ func (s *rls) giveBack(ctx context.Context, q admit.Request, place int, a *rlsRe
 		e.Units = max(e.Units, int64(c.Units))
 	}
 	if len(e.Buckets) > 0 {
-		s.server.options.Done(ctx, e, err)
+		s.options.Done(ctx, e, err)
 	}
 	if err != nil {
 		return err

@@ -10,6 +10,8 @@ import (
 	"google.golang.org/grpc/credentials"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/reflection"
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
@@ -17,6 +19,7 @@ import (
 	"github.com/quotad/quotad/region/base/door"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/front/audit"
+	"github.com/quotad/quotad/region/front/roles"
 	"github.com/quotad/quotad/region/front/wire"
 )
 
@@ -74,9 +77,9 @@ func (s *Server) newGRPCServer() *grpc.Server {
 	}
 	g := grpc.NewServer(options...)
 	services := calls.Of(g)
-	quotadv1.RegisterQuotaServiceServer(services, &service{server: s, node: s.node})
+	quotadv1.RegisterQuotaServiceServer(services, &service{Server: s})
 	envoy.RegisterRateLimitServiceServer(services, s.rls)
-	rlqsv3.RegisterRateLimitQuotaServiceServer(services, &rlqs{server: s, node: s.node})
+	rlqsv3.RegisterRateLimitQuotaServiceServer(services, &rlqs{Server: s})
 	healthv1.RegisterHealthServer(services, s.health)
 	reflection.Register(services)
 	return g
@@ -85,8 +88,7 @@ func (s *Server) newGRPCServer() *grpc.Server {
 // service is quotad.v1.QuotaService.
 type service struct {
 	quotadv1.UnimplementedQuotaServiceServer
-	server *Server
-	node   Node
+	*Server
 }
 
 // asked is the common part of CheckRequest and PeekRequest.
@@ -122,7 +124,7 @@ func waiting(ctx context.Context) context.Context {
 func (s *service) Check(ctx context.Context, m *quotadv1.CheckRequest) (*quotadv1.CheckResponse,
 	error) {
 	q := charge(m)
-	if err := s.server.options.MayName(ctx, q.Domain); err != nil {
+	if err := s.options.MayName(ctx, q.Domain); err != nil {
 		return nil, toStatus(err)
 	}
 	q.Caller = callerOf(ctx)
@@ -137,7 +139,7 @@ func (s *service) Check(ctx context.Context, m *quotadv1.CheckRequest) (*quotadv
 func (s *service) Peek(ctx context.Context, m *quotadv1.PeekRequest) (*quotadv1.PeekResponse,
 	error) {
 	q := request(m, m.Cost)
-	if err := s.server.options.MayName(ctx, q.Domain); err != nil {
+	if err := s.options.MayName(ctx, q.Domain); err != nil {
 		return nil, toStatus(err)
 	}
 	q.Caller = callerOf(ctx)
@@ -151,7 +153,7 @@ func (s *service) Peek(ctx context.Context, m *quotadv1.PeekRequest) (*quotadv1.
 // Refund implements quotad.v1.QuotaService.
 func (s *service) Refund(ctx context.Context, m *quotadv1.RefundRequest) (*quotadv1.RefundResponse,
 	error) {
-	done, err := s.server.refunded(ctx, audit.Refund, m.GetReceipt(), func() (admit.Refunded,
+	done, err := s.refunded(ctx, audit.Refund, m.GetReceipt(), func() (admit.Refunded,
 		error) {
 		return s.node.Refund(ctx, m.GetReceipt())
 	})
@@ -164,7 +166,7 @@ func (s *service) Refund(ctx context.Context, m *quotadv1.RefundRequest) (*quota
 // Take implements quotad.v1.QuotaService.
 func (s *service) Take(ctx context.Context, m *quotadv1.TakeRequest) (*quotadv1.TakeResponse,
 	error) {
-	if err := s.server.options.MayName(ctx, m.GetDomain()); err != nil {
+	if err := s.options.MayName(ctx, m.GetDomain()); err != nil {
 		return nil, toStatus(err)
 	}
 	taken, err := s.node.Take(waiting(ctx), admit.Take{Domain: m.GetDomain(),
@@ -180,7 +182,7 @@ func (s *service) Take(ctx context.Context, m *quotadv1.TakeRequest) (*quotadv1.
 // GiveBack implements quotad.v1.QuotaService.
 func (s *service) GiveBack(ctx context.Context,
 	m *quotadv1.GiveBackRequest) (*quotadv1.GiveBackResponse, error) {
-	done, err := s.server.refunded(ctx, audit.GiveBack, m.GetReceipt(), func() (admit.Refunded,
+	done, err := s.refunded(ctx, audit.GiveBack, m.GetReceipt(), func() (admit.Refunded,
 		error) {
 		return s.node.GiveBack(ctx, m.GetReceipt(), quantity.Units(m.GetUnits()))
 	})
@@ -190,4 +192,36 @@ func (s *service) GiveBack(ctx context.Context,
 	refund := refundMessage(done)
 	return &quotadv1.GiveBackResponse{Refunded: refund.GetRefunded(),
 		Repeated: refund.GetRepeated()}, nil
+}
+
+// guardRPC refuses the gRPC calls that their callers may not make, before they are decoded.
+func guardRPC(guard *roles.Guard) door.Guard {
+	return func(ctx context.Context, method string) (context.Context, error) {
+		by := roles.Credentials{}
+		if p, known := peer.FromContext(ctx); known {
+			by.From = p.Addr.String()
+			if shaken, ok := p.AuthInfo.(credentials.TLSInfo); ok && len(shaken.State.VerifiedChains) > 0 {
+				by.Certificate = shaken.State.PeerCertificates[0]
+			}
+		}
+		if given := metadata.ValueFromIncomingContext(ctx, "authorization"); len(given) == 1 {
+			by.Authorization = given[0]
+		}
+		caller, err := guard.Admit(method, by)
+		if err != nil {
+			return nil, toStatus(err)
+		}
+		return roles.With(ctx, caller), nil
+	}
+}
+
+// callerOf returns the caller of a call: the host at the other end of its connection. A proxy is
+// one caller. The caller is never read from the call itself, because then one client could pass for
+// many.
+func callerOf(ctx context.Context) string {
+	p, known := peer.FromContext(ctx)
+	if !known {
+		return ""
+	}
+	return door.HostAt(p.Addr)
 }

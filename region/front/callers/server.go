@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"sync"
 	"time"
 
@@ -68,7 +69,7 @@ type Server struct {
 	life    *wire.Life
 	options Options
 	grpc    *grpc.Server
-	http    *wire.Server
+	http    *http.Server
 	work    *door.Work
 	// batches holds those that are under way over HTTP.
 	batches places
@@ -86,7 +87,7 @@ func New(node Node, life *wire.Life, log *slog.Logger, o Options) *Server {
 	s := &Server{node: node, log: log, life: life, options: o, work: door.NewWork(),
 		health: newHealthService(life), proxies: newForProxies(o.Proxies),
 		panics: door.NewPanics(log, "grpc/", node.CountPanic)}
-	s.rls = newRLS(s)
+	s.rls = newRLS(node, o)
 	s.grpc = s.newGRPCServer()
 	s.http = s.routes().NewServer("http", log, door.NewPanics(log, "http", node.CountPanic), 0)
 	return s
@@ -123,23 +124,15 @@ func (s *Server) ServeGRPC(l net.Listener) error {
 }
 
 // ServeHTTP serves HTTP on l until Shutdown or Close, and then returns nil. It closes l.
-func (s *Server) ServeHTTP(l net.Listener) error { return s.http.Serve(l) }
+func (s *Server) ServeHTTP(l net.Listener) error { return s.options.Serve(s.http, l) }
 
-// Drain makes the server look not ready (gRPC health NOT_SERVING, /readyz 503) while it goes on
-// serving.
-func (s *Server) Drain() {
-	s.life.Drain()
-	s.health.Shutdown()
-}
-
-// Shutdown drains, refuses new calls, and waits for calls under way. If ctx ends first, it cuts off
-// those over gRPC, and returns an error.
+// Shutdown looks not ready, refuses new calls, and waits for calls under way. If ctx ends first, it
+// cuts off those over gRPC, and returns an error.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.Drain()
+	s.health.Shutdown()
 	s.life.End()
-	var web sync.WaitGroup
-	var webErr error
-	web.Go(func() { webErr = s.http.Shutdown(ctx) })
+	web := make(chan error, 1)
+	go func() { web <- s.http.Shutdown(ctx) }()
 	stopped := make(chan struct{})
 	go func() {
 		s.grpc.GracefulStop()
@@ -153,13 +146,12 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		s.grpc.Stop()
 		<-stopped
 	}
-	web.Wait()
-	return errors.Join(rpcErr, webErr)
+	return errors.Join(rpcErr, <-web)
 }
 
 // Close ends the server at once and cuts off calls under way.
 func (s *Server) Close() error {
-	s.Drain()
+	s.health.Shutdown()
 	s.life.End()
 	s.grpc.Stop()
 	return s.http.Close()

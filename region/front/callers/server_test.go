@@ -158,7 +158,7 @@ func TestHealthFollowsReadiness(t *testing.T) {
 			{func() { node.SetReady(nil) }, healthv1.HealthCheckResponse_SERVING},
 			{func() { node.SetReady(errors.New("lost")) }, healthv1.HealthCheckResponse_NOT_SERVING},
 			{func() { node.SetReady(nil) }, healthv1.HealthCheckResponse_SERVING},
-			{s.Drain, healthv1.HealthCheckResponse_NOT_SERVING},
+			{s.health.Shutdown, healthv1.HealthCheckResponse_NOT_SERVING},
 		} {
 			start := time.Now()
 			c.change()

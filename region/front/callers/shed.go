@@ -78,17 +78,21 @@ func (s *Server) admit(ctx context.Context, message []byte, waited time.Duration
 	}
 	held := s.take(ctx, "grpc", host, conn, len(message), ends, behind)
 	if held == nil {
-		return nil, tooBusy(ctx, overloaded, shedRetry)
+		return nil, failed(ctx, errShed)
 	}
 	return held, nil
 }
 
-// failed converts an error of a call that was to be decided to one of gRPC. It returns nil for nil.
+// failed converts an error of a call that was to be decided to one of gRPC, and tells the client's
+// library when it may send a call again that was not decided. It returns nil for nil.
 func failed(ctx context.Context, err error) error {
-	if full, is := errors.AsType[*queue.Overload](err); is {
-		return tooBusy(ctx, full.Error(), full.Retry)
+	why, retry := busy(err)
+	if why == nil {
+		return toStatus(err)
 	}
-	return toStatus(err)
+	pushback := strconv.FormatInt(roundUp(retry, time.Millisecond), 10)
+	_ = grpc.SetTrailer(ctx, metadata.Pairs("grpc-retry-pushback-ms", pushback)) // fails only outside of a call
+	return busyStatus(why.Error(), retry).Err()
 }
 
 // take takes a call into processing whose caller gives up at ends, and waits for room. It returns nil
@@ -141,14 +145,6 @@ func (p *places) take(caller string) (leave func()) {
 	}
 }
 
-// tooBusy returns the gRPC error of a call that was not decided, and tells the client's library when
-// it may send the call again.
-func tooBusy(ctx context.Context, why string, retry time.Duration) error {
-	pushback := strconv.FormatInt(roundUp(retry, time.Millisecond), 10)
-	_ = grpc.SetTrailer(ctx, metadata.Pairs("grpc-retry-pushback-ms", pushback)) // fails only outside of a call
-	return busyStatus(why, retry).Err()
-}
-
 // busyStatus is the status of a call that was not decided.
 func busyStatus(why string, retry time.Duration) *status.Status {
 	bare := status.New(codes.Unavailable, why)
@@ -159,7 +155,7 @@ func busyStatus(why string, retry time.Duration) *status.Status {
 	return full
 }
 
-// errShed is the error of an HTTP request that was not read.
+// errShed is the error of a call that was not read.
 var errShed = errors.New(overloaded)
 
 // busyProblem is the answer to an HTTP request that was not decided. It is no denial: it says
@@ -171,15 +167,6 @@ type busyProblem struct {
 	RetryAfter asjson.Milliseconds `json:"retry_after_ms"`
 }
 
-// shed answers, after a pause, a batch over HTTP that was not read.
-func (s *Server) shed(w http.ResponseWriter, r *http.Request) {
-	select {
-	case <-time.After(shedPause):
-	case <-r.Context().Done():
-	}
-	writeBusy(w, overloaded, shedRetry)
-}
-
 // The header of an answer that says that the node neither admitted nor denied, and why. A proxy knows
 // by it what it is to decide itself: whatever else the node says denies.
 const (
@@ -187,10 +174,26 @@ const (
 	undecidedFailure = "failure" // of the store, or the request ended
 )
 
+// busy returns why a call was not decided for want of time, and after how long it may come again. why
+// is nil for all other errors.
+func busy(err error) (why error, retry time.Duration) {
+	if full, is := errors.AsType[*queue.Overload](err); is {
+		return full, full.Retry
+	}
+	if err == errShed {
+		return err, shedRetry
+	}
+	return nil, 0
+}
+
 // writeFailure answers a request that was to be decided with an error.
 func writeFailure(w http.ResponseWriter, err error) {
-	if full, is := errors.AsType[*queue.Overload](err); is {
-		writeBusy(w, full.Error(), full.Retry)
+	if why, retry := busy(err); why != nil {
+		const code = http.StatusServiceUnavailable
+		w.Header().Set(undecidedHeader, string(admit.QueueFull))
+		setRetryAfter(w.Header(), admit.Decision{RetryAfter: retry})
+		wire.Write(w, wire.ProblemType, code, busyProblem{Problem: wire.NewProblem(code, why.Error()),
+			Undecided: true, Reason: admit.QueueFull, RetryAfter: asjson.Milliseconds(retry)})
 		return
 	}
 	p := wire.ProblemOf(err)
@@ -198,14 +201,6 @@ func writeFailure(w http.ResponseWriter, err error) {
 		w.Header().Set(undecidedHeader, undecidedFailure)
 	}
 	wire.WriteProblem(w, p)
-}
-
-func writeBusy(w http.ResponseWriter, why string, retry time.Duration) {
-	const code = http.StatusServiceUnavailable
-	w.Header().Set(undecidedHeader, string(admit.QueueFull))
-	setRetryAfter(w.Header(), admit.Decision{RetryAfter: retry})
-	wire.Write(w, wire.ProblemType, code, busyProblem{Problem: wire.NewProblem(code, why),
-		Undecided: true, Reason: admit.QueueFull, RetryAfter: asjson.Milliseconds(retry)})
 }
 
 // patient returns when the caller of a request over HTTP gives up: after the time that it says in

@@ -36,22 +36,16 @@ func (s *Server) cut(w http.ResponseWriter, r *http.Request) {
 		wire.WriteProblem(w, wire.NewProblem(http.StatusForbidden, noCuts))
 		return
 	}
-	wire.Answer(w, r, decodeCut, func(q cutting) (any, error) {
-		cut, err := s.cutOff(wire.WithAct(r), q)
+	wire.Answer(w, r, decodeCut, func(ctx context.Context, q cutting) (any, error) {
+		cut, err := s.options.Cutter.Cut(q.region, q.direction, q.d)
+		e := audit.Event{Act: audit.Cut, Region: q.region, Detail: q.direction + " for " + q.d.String()}
+		if q.d == 0 {
+			e.Act, e.Detail = audit.Heal, q.direction
+		}
+		s.options.Done(ctx, e, err)
 		return cutAnswer{q.region, q.direction, asjson.Milliseconds(q.d), append([]netip.Addr{}, cut...),
 			s.options.Cutter.PacketsLost()}, err
 	})
-}
-
-// cutOff makes a cut, or heals one.
-func (s *Server) cutOff(ctx context.Context, q cutting) ([]netip.Addr, error) {
-	cut, err := s.options.Cutter.Cut(q.region, q.direction, q.d)
-	e := audit.Event{Act: audit.Cut, Region: q.region, Detail: q.direction + " for " + q.d.String()}
-	if q.d == 0 {
-		e.Act, e.Detail = audit.Heal, q.direction
-	}
-	s.options.Done(ctx, e, err)
-	return cut, err
 }
 
 // cutAnswer is the outcome of a cut as JSON.

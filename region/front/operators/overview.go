@@ -2,7 +2,6 @@ package operators
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -11,10 +10,8 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/quotad/quotad/policy"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/front/roles"
@@ -124,42 +121,6 @@ func (s *Server) overviewFor(ctx context.Context, hottest int) (*quotadv1.Overvi
 	return shown, nil
 }
 
-// explain says how a bucket stands in every region.
-func (s *Server) explain(ctx context.Context, p place) (*quotadv1.ExplainResponse, error) {
-	p, err := completed(s.node.Document(), p)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.options.MayName(ctx, p.domain); err != nil {
-		return nil, err
-	}
-	id, err := s.node.BucketID(p.limit, p.domain, p.descriptors)
-	if err != nil {
-		return nil, err
-	}
-	asking, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	q := &quotadv1.ViewRequest{Buckets: [][]byte{[]byte(id)}, BucketsOnly: true, Explain: true}
-	views := s.view(asking, q).GetBuckets() // first, for the others may take all the time
-	for _, v := range s.node.AskViews(asking, q) {
-		views = append(views, v.GetBuckets()...)
-	}
-	var order []string
-	for _, r := range s.node.Document().Regions {
-		order = append(order, r.Name)
-	}
-	now := time.Now()
-	e := view.Explain(views, order, now)
-	e.Limit, e.Domain = p.limit, p.domain
-	ref, err := policy.ParseBucketID(id)
-	window := policy.Limit{Window: ref.Window, Period: ref.Period}
-	e.Descriptors, e.Window = view.Descriptors(ref), durationpb.New(window.WindowAt(now))
-	if ref.Period != "" {
-		e.Sentence += fmt.Sprintf(" It counts by the calendar: %s.", ref.Period.Words())
-	}
-	return e, err
-}
-
 // webOverview answers with an overview, as JSON.
 func (s *Server) webOverview(w http.ResponseWriter, r *http.Request) {
 	o, err := s.overviewFor(r.Context(), hottestOf(r.URL.Query()))
@@ -178,14 +139,4 @@ func hottestOf(query url.Values) int {
 		return -1
 	}
 	return n
-}
-
-// webExplain answers how a bucket stands, as JSON.
-func (s *Server) webExplain(w http.ResponseWriter, r *http.Request) {
-	domain, descriptors, err := parseQuery(r.URL.RawQuery)
-	var e *quotadv1.ExplainResponse
-	if err == nil {
-		e, err = s.explain(r.Context(), place{r.PathValue("limit"), domain, descriptors})
-	}
-	wire.Reply(w, e, err)
 }

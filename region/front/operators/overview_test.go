@@ -137,12 +137,12 @@ limits:
 	}{
 		{place{"one", "", map[string]string{"account": "1"}}, "api map[account:1 plan:free]", ""},
 		{place{"one", "api", map[string]string{"account": "1", "plan": "free"}}, "api map[account:1 plan:free]", ""},
-		{place{"one", "", nil}, "", "descriptors.account"},
+		{place{"one", "", map[string]string{}}, "", "descriptors.account"},
 		{place{"two", "", map[string]string{"account": "1"}}, "", "descriptors"},
 		{place{"two", "", map[string]string{"account": "1", "plan": "pro"}}, "api map[account:1 plan:pro]", ""},
 		{place{"three", "", map[string]string{"user": "1"}}, "", "domain"},
 		{place{"three", "web", map[string]string{"user": "1"}}, "web map[user:1]", ""},
-		{place{"none", "", nil}, "", "limit"},
+		{place{"none", "", map[string]string{}}, "", "limit"},
 	} {
 		p, err := completed(d, c.p)
 		if problem, wrong := err.(*admit.FieldError); wrong {

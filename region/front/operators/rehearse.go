@@ -1,6 +1,7 @@
 package operators
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -35,7 +36,7 @@ func (s *Server) rehearse(w http.ResponseWriter, r *http.Request) {
 		wire.WriteProblem(w, wire.NewProblem(http.StatusForbidden, noRehearsal))
 		return
 	}
-	wire.Answer(w, r, decodeRehearsal, func(q rehearsing) (any, error) {
+	wire.Answer(w, r, decodeRehearsal, func(_ context.Context, q rehearsing) (any, error) {
 		var err error
 		if q.gone > 0 {
 			err = s.options.Rehearsal.KillStore(q.region, q.gone)

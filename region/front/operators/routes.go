@@ -26,6 +26,11 @@ const noSuchPath = "there is nothing at this path of the admin listener; " +
 	"see / (a page for browsers), /v1/status, /v1/overview, /v1/watch, /v1/explain/{limit}, /v1/buckets, /v1/buckets/{limit}, /v1/document, /v1/documents, /v1/apply, /v1/reset, /v1/recover, /v1/cut, /v1/rehearse, /v1/openapi.yaml, /metrics, /debug/pprof/, /livez and " +
 	"/readyz; the API (listen.http) has the others"
 
+// missing answers for all that is not there.
+func missing(w http.ResponseWriter, _ *http.Request) {
+	wire.WriteProblem(w, wire.NewProblem(http.StatusNotFound, noSuchPath))
+}
+
 // newRoutes returns the paths of the admin listener. pprof's page of the command line is left out,
 // because flags may have secrets.
 func (s *Server) newRoutes(metrics []prometheus.Collector) *wire.Routes {
@@ -35,16 +40,15 @@ func (s *Server) newRoutes(metrics []prometheus.Collector) *wire.Routes {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	page := promhttp.HandlerFor(prometheus.Gatherers{s.node.Metrics(), process},
 		promhttp.HandlerOpts{})
-	none := wire.Missing(noSuchPath)
-	files := console.Handler(none)
+	files := console.Handler(http.HandlerFunc(missing))
 
 	get, post := []string{http.MethodGet, http.MethodHead}, []string{http.MethodPost}
-	p := wire.NewRoutes(s.options.Port, s.life, none)
+	p := wire.NewRoutes(s.options.Port, s.life, missing)
 	p.Handle("/v1/status", s.status, get...)
 	p.Handle("/v1/overview", s.webOverview, get...)
 	p.Handle(watchPath, s.watch, get...)
-	p.Handle("/v1/explain/{limit}", s.webExplain, get...)
-	p.Handle("/v1/buckets", s.webListBuckets, get...)
+	p.Handle("/v1/explain/{limit}", s.explain, get...)
+	p.Handle("/v1/buckets", s.buckets, get...)
 	p.Handle("/v1/buckets/{limit}", s.bucket, get...)
 	p.Handle("/v1/document", s.document, get...)
 	p.Handle("/v1/documents", s.documents, get...)

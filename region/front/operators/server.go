@@ -4,15 +4,20 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/quotad/quotad/policy"
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/base/door"
+	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/front/roles"
 	"github.com/quotad/quotad/region/front/wire"
+	"github.com/quotad/quotad/region/memory/tally"
 )
 
 // Node is what operators see of a node, and do with it. *region.Node implements it. Safe for
@@ -29,7 +34,16 @@ type Node interface {
 	Status() region.Status
 	Bucket(ctx context.Context, limit, domain string, descriptors map[string]string) (region.Bucket,
 		error)
-	Views
+	// HandleDescribe has the node answer other nodes with what describe tells.
+	HandleDescribe(describe func(context.Context, *quotadv1.ViewRequest) *quotadv1.View)
+	AskViews(ctx context.Context, q *quotadv1.ViewRequest) []*quotadv1.View
+	Expected() []string
+	Hottest(most int) ([]tally.Hot, time.Time)
+	Started() time.Time
+	UnitsByLimit() map[string]admit.LimitUnits
+	BucketID(limit, domain string, descriptors map[string]string) (policy.BucketID, error)
+	LookAt(ctx context.Context, id policy.BucketID, peek bool) (region.Look, error)
+	ListBuckets(choose func(policy.BucketRef) bool, most int) (all []region.Listed, more bool)
 	Metrics() *prometheus.Registry
 	// CountPanic counts a panic that was recovered from, by place.
 	CountPanic(where string)
@@ -49,12 +63,12 @@ type Server struct {
 	node    Node
 	life    *wire.Life
 	options Options
-	http    *wire.Server
+	http    *http.Server
 	routes  *wire.Routes
 	panics  *door.Panics
 	// overviews makes one overview at a time, for all who ask.
 	overviews overviews
-	watchers  watchers
+	watchers  chan struct{} // has one for each watcher
 }
 
 // New returns a server, which serves once it is given a listener. /metrics has the node's registry,
@@ -62,7 +76,7 @@ type Server struct {
 // have these.
 func New(node Node, life *wire.Life, log *slog.Logger, o Options,
 	metrics ...prometheus.Collector) *Server {
-	s := &Server{node: node, life: life, options: o, watchers: newWatchers(),
+	s := &Server{node: node, life: life, options: o, watchers: make(chan struct{}, maxWatchers),
 		overviews: overviews{turn: make(chan struct{}, 1)},
 		panics:    door.NewPanics(log, "http", node.CountPanic)}
 	node.HandleDescribe(s.view)
@@ -75,7 +89,7 @@ func New(node Node, life *wire.Life, log *slog.Logger, o Options,
 func (s *Server) Calls() map[string][]string { return s.routes.Methods }
 
 // Serve serves on l until Shutdown or Close, and then returns nil. It closes l.
-func (s *Server) Serve(l net.Listener) error { return s.http.Serve(l) }
+func (s *Server) Serve(l net.Listener) error { return s.options.Serve(s.http, l) }
 
 // Shutdown refuses new calls, and waits for calls under way until ctx ends.
 func (s *Server) Shutdown(ctx context.Context) error {

@@ -21,22 +21,16 @@ import (
 func (s *Server) status(w http.ResponseWriter, _ *http.Request) {
 	known := s.node.Status()
 	answer := statusMessage(known, s.life.Ready())
-	answer.Unproven, answer.Members, answer.Roles = asjson.Some(known.Unproven), known.Members, s.roles()
+	answer.Unproven, answer.Members = asjson.Some(known.Unproven), known.Members
+	if book := s.options.Roles; book != nil {
+		answer.Roles = &quotadv1.RolesStatus{Callers: int64(book.Callers().Count()), Refused: asjson.Some(book.Fault())}
+	}
 	answer.Counters = map[string]int64{}
 	for _, c := range known.Counters() {
 		answer.Counters[c.Name] = c.Value
 	}
 	answer.Documents.Limits = wire.Each(known.Documents.Limits, heldMessage)
 	wire.Write(w, "application/json", http.StatusOK, answer)
-}
-
-// roles returns what the node knows of who may do what, nil if there are no roles.
-func (s *Server) roles() *quotadv1.RolesStatus {
-	book := s.options.Roles
-	if book == nil {
-		return nil
-	}
-	return &quotadv1.RolesStatus{Callers: int64(book.Callers().Count()), Refused: asjson.Some(book.Fault())}
 }
 
 // statusMessage returns what other nodes are told of a status, and operators of this node as well.

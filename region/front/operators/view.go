@@ -20,23 +20,8 @@ import (
 	"github.com/quotad/quotad/region/front/asjson"
 	"github.com/quotad/quotad/region/front/wire"
 	"github.com/quotad/quotad/region/memory/rules"
-	"github.com/quotad/quotad/region/memory/tally"
 	"github.com/quotad/quotad/region/trade/peer"
 )
-
-// Views is what a server needs of a node to describe it and all others. *region.Node implements it.
-type Views interface {
-	// HandleDescribe has the node answer other nodes with what describe tells.
-	HandleDescribe(describe func(context.Context, *quotadv1.ViewRequest) *quotadv1.View)
-	AskViews(ctx context.Context, q *quotadv1.ViewRequest) []*quotadv1.View
-	Expected() []string
-	Hottest(most int) ([]tally.Hot, time.Time)
-	Started() time.Time
-	UnitsByLimit() map[string]admit.LimitUnits
-	BucketID(limit, domain string, descriptors map[string]string) (policy.BucketID, error)
-	LookAt(ctx context.Context, id policy.BucketID, peek bool) (region.Look, error)
-	ListBuckets(choose func(policy.BucketRef) bool, most int) (all []region.Listed, more bool)
-}
 
 // view describes this node to another one, or to an operator. What it is asked for is within the
 // bounds of package view.

@@ -28,35 +28,20 @@ const (
 	watchRetry = 5 * time.Second
 )
 
-// watchers has a place for each watcher. Safe for concurrent use.
-type watchers chan struct{}
-
-func newWatchers() watchers { return make(watchers, maxWatchers) }
-
-// enter takes a place. It returns false if there is none.
-func (p watchers) enter() bool {
-	select {
-	case p <- struct{}{}:
-		return true
-	default:
-		return false
-	}
-}
-
-func (p watchers) leave() { <-p }
-
 // watch tells a caller an overview each second as server-sent events, until the caller goes, the
 // node ends, the caller may watch no more, or maxWatch is over. All watchers share the overview of
 // a second.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
-	if !s.watchers.enter() {
+	select {
+	case s.watchers <- struct{}{}:
+		defer func() { <-s.watchers }()
+	default:
 		w.Header().Set("Retry-After", fmt.Sprint(int(watchRetry.Seconds())))
 		wire.WriteProblem(w, wire.NewProblem(http.StatusServiceUnavailable, fmt.Sprintf(
 			"%d callers watch this node already, which is the most; close a console, "+
 				"watch another node, or ask /v1/overview", maxWatchers)))
 		return
 	}
-	defer s.watchers.leave()
 	ctx, cancel := context.WithTimeout(r.Context(), maxWatch)
 	defer cancel()
 	defer context.AfterFunc(s.life.Ending(), cancel)()

@@ -1,14 +1,12 @@
-// Package wire is what the servers of a node's callers and of its operators have in common: listeners
-// and their bounds, who may call, probes, bodies of JSON, problems, and decisions as messages. It
-// knows no call of either.
+// Package wire is what the servers of a node's callers and of its operators have in common. It knows no
+// call of either.
 //
 // # Who may call
 //
 // Package roles decides which caller may make which call. Without a guard everybody may. A caller
-// who is not known is answered 401 or Unauthenticated, one who may not make the call 403 or
-// PermissionDenied, both before the body or message is read. A caller who may not name the domain
-// is answered 403 or PermissionDenied, too. Acts that can exceed or cut a limit are written to the
-// audit log (Port.Done).
+// who is not known is answered 401 or Unauthenticated, one who may not make the call or name the
+// domain 403 or PermissionDenied, the first two before the body or message is read. Acts that can
+// exceed or cut a limit are written to the audit log (Port.Done).
 //
 // # Answers over HTTP
 //

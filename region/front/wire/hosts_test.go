@@ -16,7 +16,7 @@ import (
 // operator gave.
 func TestAttackRebinding(t *testing.T) {
 	serve := func(port Port) http.Handler {
-		p := NewRoutes(port, NewLife(&fronts.Node{}, false), Missing("there is nothing"))
+		p := NewRoutes(port, NewLife(&fronts.Node{}, false), http.NotFound)
 		done := func(http.ResponseWriter, *http.Request) {}
 		p.Handle("/v1/reset", done, http.MethodPost)
 		p.Handle("/v1/check", done, http.MethodPost)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/quotad/quotad/region"
@@ -23,11 +22,10 @@ type Probed interface {
 // Life is what the servers of a node share: whether they are ready, and that they end together. Safe
 // for concurrent use.
 type Life struct {
-	node     Probed
-	secret   bool
-	draining atomic.Bool
-	ending   context.Context
-	end      context.CancelFunc
+	node   Probed
+	secret bool
+	ending context.Context
+	end    context.CancelFunc
 }
 
 // NewLife returns the life of servers of a node. Probes are not told why the node is not ready, and
@@ -38,25 +36,19 @@ func NewLife(node Probed, secret bool) *Life {
 	return l
 }
 
-// ErrDraining is why a node is not ready whose servers drain.
-var ErrDraining = errors.New("the server is shutting down")
+// ErrEnding is why a node is not ready whose servers end.
+var ErrEnding = errors.New("the server is shutting down")
 
 // Ready returns why the node should not get requests, nil if it should.
 func (l *Life) Ready() error {
-	if l.draining.Load() {
-		return ErrDraining
+	if l.ending.Err() != nil {
+		return ErrEnding
 	}
 	return l.node.Ready()
 }
 
-// Drain makes the servers look not ready while they go on serving.
-func (l *Life) Drain() { l.draining.Store(true) }
-
-// End drains, and ends what would otherwise not end: watchers, and streams.
-func (l *Life) End() {
-	l.Drain()
-	l.end()
-}
+// End makes the servers not ready, and ends what would otherwise not end: watchers, and streams.
+func (l *Life) End() { l.end() }
 
 // Ending returns a context that is over when calls should end.
 func (l *Life) Ending() context.Context { return l.ending }
@@ -72,9 +64,6 @@ func describe(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(openAPI) // if the write fails, the caller has gone
 }
 
-// errSeeStatus stands for why a node is not ready, where not everybody may know.
-var errSeeStatus = errors.New("see its status, on the admin listener")
-
 func livez(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = io.WriteString(w, "ok\n")
@@ -87,10 +76,11 @@ func (l *Life) readyz(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	if err := l.Ready(); err != nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
+		why := err.Error()
 		if l.secret {
-			err = errSeeStatus
+			why = "see its status, on the admin listener"
 		}
-		_, _ = fmt.Fprintf(w, "not ready: %v\n", err)
+		_, _ = fmt.Fprintf(w, "not ready: %s\n", why)
 		return
 	}
 	_, _ = io.WriteString(w, "ok\n")

@@ -56,6 +56,16 @@ func DecisionMessage(d admit.Decision) *quotadv1.Decision {
 	}
 }
 
+// Complaint says what is wrong with a request that was answered as InvalidRequest. It is empty for
+// all others.
+func Complaint(d admit.Decision) string {
+	if d.Problem == nil {
+		return ""
+	}
+	shown := Safe("", d.Problem)
+	return shown.Error()
+}
+
 func limitMessages(all []admit.LimitState) []*quotadv1.LimitState {
 	if len(all) < 2 {
 		return nil

@@ -38,12 +38,10 @@ func (p Port) MayName(ctx context.Context, domain string) error {
 	return p.Guard.RefuseDomain(c, a.call, a.from)
 }
 
-// anonymous is the name of callers on a port that asks nobody for a name.
-const anonymous = "anonymous"
-
-// Done writes an act down, with what came of it.
+// Done writes an act down, with what came of it. On a port that asks nobody for a name, anonymous did
+// it.
 func (p Port) Done(ctx context.Context, e audit.Event, err error) {
-	e.Who, e.From, e.Outcome = anonymous, actOf(ctx).from, audit.Done
+	e.Who, e.From, e.Outcome = "anonymous", actOf(ctx).from, audit.Done
 	if c := roles.From(ctx); c != nil {
 		e.Who = c.Name
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strconv"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -100,18 +102,14 @@ func Reply(w http.ResponseWriter, v any, err error) {
 	Write(w, "application/json", http.StatusOK, v)
 }
 
-// marshal returns the JSON of a message, or of a value of which encoding/json has the form.
-func marshal(v any) ([]byte, error) {
-	if m, is := v.(proto.Message); is {
-		return asjson.Marshal(m), nil
-	}
-	return json.Marshal(v)
-}
-
-// Write answers with JSON. The JSON is complete before its first byte is sent.
+// Write answers with the JSON of a message, or of a value of which encoding/json has the form. It is
+// complete before its first byte is sent.
 func Write(w http.ResponseWriter, contentType string, code int, v any) {
-	body, err := marshal(v)
-	if err != nil { // our types never fail to marshal
+	var body []byte
+	var err error
+	if m, is := v.(proto.Message); is {
+		body = asjson.Marshal(m)
+	} else if body, err = json.Marshal(v); err != nil { // our types never fail to marshal
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
@@ -119,4 +117,36 @@ func Write(w http.ResponseWriter, contentType string, code int, v any) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(code)
 	_, _ = w.Write(append(body, '\n')) // if the write fails, the caller has gone
+}
+
+// Safe makes a field error fit to show. The caller chose the name of a descriptor, so it is quoted
+// unless it is a plain word, as in descriptors["a\nb"].
+func Safe(path string, e *admit.FieldError) admit.FieldError {
+	field := e.Field
+	if name, ok := strings.CutPrefix(field, "descriptors."); ok && !plain(name) {
+		field = "descriptors[" + Quote(name) + "]"
+	}
+	return admit.FieldError{Field: path + field, Problem: e.Problem}
+}
+
+// plain reports whether a name can be shown without quotes.
+func plain(name string) bool {
+	for _, c := range []byte(name) {
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' ||
+			c == '-' || c == '.') {
+			return false
+		}
+	}
+	return name != "" && len(name) <= maxEchoed
+}
+
+// maxEchoed bounds the bytes of input that an answer repeats.
+const maxEchoed = 64
+
+// Quote makes input safe to show: ASCII, in quotes, and cut to maxEchoed bytes.
+func Quote(s string) string {
+	if len(s) > maxEchoed {
+		return strconv.QuoteToASCII(s[:maxEchoed]) + "..."
+	}
+	return strconv.QuoteToASCII(s)
 }

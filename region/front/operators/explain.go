@@ -1,15 +1,65 @@
 package operators
 
 import (
+	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/quotad/quotad/policy"
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/front/view"
 	"github.com/quotad/quotad/region/memory/rules"
 )
+
+// explain answers how a bucket stands in every region.
+func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
+	query(w, r, func(domain string, descriptors map[string]string) (any, error) {
+		return s.explained(r.Context(), place{r.PathValue("limit"), domain, descriptors})
+	})
+}
+
+// explained says how a bucket stands in every region.
+func (s *Server) explained(ctx context.Context, p place) (*quotadv1.ExplainResponse, error) {
+	p, err := completed(s.node.Document(), p)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.options.MayName(ctx, p.domain); err != nil {
+		return nil, err
+	}
+	id, err := s.node.BucketID(p.limit, p.domain, p.descriptors)
+	if err != nil {
+		return nil, err
+	}
+	asking, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	q := &quotadv1.ViewRequest{Buckets: [][]byte{[]byte(id)}, BucketsOnly: true, Explain: true}
+	views := s.view(asking, q).GetBuckets() // first, for the others may take all the time
+	for _, v := range s.node.AskViews(asking, q) {
+		views = append(views, v.GetBuckets()...)
+	}
+	var order []string
+	for _, r := range s.node.Document().Regions {
+		order = append(order, r.Name)
+	}
+	now := time.Now()
+	e := view.Explain(views, order, now)
+	e.Limit, e.Domain = p.limit, p.domain
+	ref, err := policy.ParseBucketID(id)
+	window := policy.Limit{Window: ref.Window, Period: ref.Period}
+	e.Descriptors, e.Window = view.Descriptors(ref), durationpb.New(window.WindowAt(now))
+	if ref.Period != "" {
+		e.Sentence += fmt.Sprintf(" It counts by the calendar: %s.", ref.Period.Words())
+	}
+	return e, err
+}
 
 // place names a bucket.
 type place struct {
@@ -44,9 +94,6 @@ func completed(d *policy.Document, p place) (place, error) {
 	p.domain = fits[0].Domain
 	if len(fits) == 1 {
 		filled := maps.Clone(p.descriptors)
-		if filled == nil {
-			filled = map[string]string{}
-		}
 		for _, c := range fits[0].Match {
 			filled[c.Name] = c.Value
 		}

@@ -86,7 +86,7 @@ func (s *Server) admit(ctx context.Context, message []byte, waited time.Duration
 // failed converts an error of a call that was to be decided to one of gRPC, and tells the client's
 // library when it may send a call again that was not decided. It returns nil for nil.
 func failed(ctx context.Context, err error) error {
-	why, retry := busy(err)
+	retry, why := busy(err)
 	if why == nil {
 		return toStatus(err)
 	}
@@ -176,19 +176,19 @@ const (
 
 // busy returns why a call was not decided for want of time, and after how long it may come again. why
 // is nil for all other errors.
-func busy(err error) (why error, retry time.Duration) {
+func busy(err error) (retry time.Duration, why error) {
 	if full, is := errors.AsType[*queue.Overload](err); is {
-		return full, full.Retry
+		return full.Retry, full
 	}
 	if err == errShed {
-		return err, shedRetry
+		return shedRetry, err
 	}
-	return nil, 0
+	return 0, nil
 }
 
 // writeFailure answers a request that was to be decided with an error.
 func writeFailure(w http.ResponseWriter, err error) {
-	if why, retry := busy(err); why != nil {
+	if retry, why := busy(err); why != nil {
 		const code = http.StatusServiceUnavailable
 		w.Header().Set(undecidedHeader, string(admit.QueueFull))
 		setRetryAfter(w.Header(), admit.Decision{RetryAfter: retry})

@@ -316,23 +316,27 @@ func (s *Stepped) Check(q admit.Request) Said {
 	return s.goOn(f)
 }
 
-// CheckTogether decides several requests of one call as a node does, but does not block.
-func (s *Stepped) CheckTogether(all []admit.Request) []Said {
-	said := make([]Said, len(all))
-	flows, place := make([]*admit.Flow, 0, len(all)), make([]int, 0, len(all))
+// CheckTogether decides several requests of one call as a node does: those that span shards each
+// beside the others. It calls said with each answer.
+func (s *Stepped) CheckTogether(all []admit.Request, said func(i int, one Said)) {
+	flows := make([]*admit.Flow, len(all))
+	errs := make([]error, len(all))
 	for i, q := range all {
-		f, err := s.limiter.Begin(q, true)
-		if err != nil {
-			said[i].Err = err
-			continue
+		if flows[i], errs[i] = s.limiter.Begin(q, true); errs[i] != nil {
+			flows[i] = nil
 		}
-		flows, place = append(flows, f), append(place, i)
 	}
-	s.limiter.AskTogether(context.Background(), flows)
-	for n, f := range flows {
-		said[place[n]] = s.goOn(f)
+	left := s.limiter.AskTogether(context.Background(), flows)
+	for i, f := range flows {
+		switch {
+		case f == nil:
+			said(i, Said{Err: errs[i]})
+		case left[i]:
+			s.runs.Go(func() { said(i, s.goOn(f)) })
+		default:
+			said(i, s.goOn(f))
+		}
 	}
-	return said
 }
 
 // Settle tells the requests that wait for a bucket what the machine has settled.

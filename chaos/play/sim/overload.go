@@ -92,13 +92,12 @@ func (n *node) said(rq *request) {
 
 // checkAnswered checks that a request was answered within the time that it waits, if the node ran all
 // the while. What a part of a request that spans shards was charged is given back before the answer,
-// perhaps of both attempts of one that was repeated too often, and here such requests of one call are
-// decided one after the other. What does not fit into one round trip goes with the next: the
-// simulated store bounds each, not both together.
+// perhaps of both attempts of one that was repeated too often. Of requests in one call those that are
+// asked about again are so one after the other.
 func (n *node) checkAnswered(rq *request) {
 	wait := max(cmp.Or(rq.q.Wait, admit.DefaultWait), n.way.Deadline()) + queue.AnswerBefore
-	if trips := max(4*n.w.plan.Shards, 1) * max(int(n.w.plan.Together), 1); trips > 1 {
-		wait += time.Duration(trips) * n.way.Deadline()
+	if trips := max(4*n.w.plan.Shards, int(n.w.plan.Together)); trips > 1 {
+		wait += time.Duration(trips) * (n.way.Deadline() + queue.AnswerBefore)
 	}
 	if took := span(n.w.now - rq.asked); rq.pauses == n.pauses && n.w.now >= n.paused && took > wait {
 		n.w.breaks("answers", "%s: a request is not answered within %v, but %v", n.name, wait, took)

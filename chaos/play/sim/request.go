@@ -65,12 +65,11 @@ func (w *world) askTogether(n *node, all []*request) {
 			questions[i] = rq.q
 		}
 		n.live.Run(func() {
-			for i, said := range n.live.CheckTogether(questions) {
-				if n.live == nil { // it died while carrying out the effects of the request before
-					return
+			n.live.CheckTogether(questions, func(i int, said stepped.Said) {
+				if n.live != nil { // it may die while carrying out the effects of the request before
+					n.answered(all[i], said)
 				}
-				n.answered(all[i], said)
-			}
+			})
 		})
 	})
 }

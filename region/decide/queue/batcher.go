@@ -87,8 +87,9 @@ func (b *batcher) enqueue(ctx context.Context, w Ask) error {
 	return err
 }
 
-// hurried reports whether a request's caller gives up before the store would be given up.
-func (b *batcher) hurried(w *Ask) bool { return w.Until.Sub(w.Came) < b.pace.deadline }
+// hurried reports whether a request's caller gives up before the store would be given up. One that
+// asks again, or in another shard, has less time than it had.
+func (b *batcher) hurried(w *Ask) bool { return w.Until.Sub(b.on.Now()) < b.pace.deadline }
 
 // begins makes a round trip, in a goroutine of its own if the caller cannot wait for it.
 func (b *batcher) begins(ctx context.Context, hurried bool, first ...Ask) {

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
-	"net/netip"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -16,13 +13,12 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/quotad/quotad/chaos/lab/network"
+	"github.com/quotad/quotad/chaos/lab/cluster"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/client"
-	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/front/api"
-	"github.com/quotad/quotad/region/memory/journal"
 	"github.com/quotad/quotad/region/memory/store"
 )
 
@@ -34,44 +30,28 @@ type front struct {
 	at string
 }
 
-// startNode runs a node on a Redis until the end of the test. limits are those of a document.
-func startNode(t testing.TB, server *servers.Server, limits string) *front {
+// startNode runs a node on a Redis until the end of the test, with one limit.
+func startNode(t testing.TB, server *servers.Server, limit string) *front {
 	t.Helper()
-	document, err := policy.Parse("limits.yaml",
-		[]byte("version: 1\nregions:\n  here: {weight: 1}\nlimits:\n"+limits))
+	document := documents.Parse(t, 1, []string{"here: {weight: 1}"}, limit)
+	way, err := store.Connect(store.Options{URL: server.URL, Timeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := slog.New(slog.DiscardHandler)
-	c := region.Config{Region: "here", Node: "n1", Nodes: 1, Policy: document, Bootstrap: true,
-		Log: log}
-	if c.Store, err = store.Connect(store.Options{URL: server.URL,
-		Timeout: 10 * time.Second}); err != nil {
+	alone := cluster.New(t.TempDir(), "here")
+	c, err := alone.Config("here", way, document)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Journal, err = journal.Open(filepath.Join(t.TempDir(), "journal.db"),
-		journal.Options{Region: "here", Node: "n1"}); err != nil {
+	n, err := cluster.Start(t.Context(), c)
+	if err != nil {
 		t.Fatal(err)
 	}
-	wires := network.New()
-	host := wires.Host("here")
-	var errs [4]error
-	c.PeerListener, errs[0] = host.Listen(8082)
-	c.Packets, errs[1] = host.ListenPacket(7946)
-	c.Streams, errs[2] = host.Listen(7946)
-	c.PeerAdvertise = netip.AddrPortFrom(host.IP(), 8082).String()
-	c.Advertise = netip.AddrPortFrom(host.IP(), 7946)
-	c.Dial = host.DialContext
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	errs[3] = err
-	if err := errors.Join(errs[:]...); err != nil {
-		t.Fatal(err)
-	}
-	n, err := region.Start(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := api.New(n, log, api.Options{})
+	s := api.New(n, alone.Log, api.Options{})
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		if err := s.Callers.ServeGRPC(l); err != nil {
@@ -81,7 +61,7 @@ func startNode(t testing.TB, server *servers.Server, limits string) *front {
 	t.Cleanup(func() {
 		err := s.Close()
 		serving.Wait()
-		if err := errors.Join(err, n.Close(), wires.Close(), server.Close()); err != nil {
+		if err := errors.Join(err, n.Close(), alone.Network.Close(), server.Close()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -117,9 +97,8 @@ func eachRedis(t *testing.T, f func(t *testing.T, s *servers.Server)) {
 
 // limit is a limit of accounts in domain api.
 func limit(kind string, units int64, window time.Duration, fields string) string {
-	return fmt.Sprintf(
-		"  - {name: account, domain: api, key: [account], algorithm: %s, limit: %d, window: %dms%s}\n",
-		kind, units, window.Milliseconds(), fields)
+	return fmt.Sprintf("name: account, algorithm: %s, limit: %d, window: %dms%s", kind, units,
+		window.Milliseconds(), fields)
 }
 
 // patient are the options of clients that wait for a busy machine.

@@ -194,20 +194,9 @@ func TestAdversarialHintsDoNotMoveTheCeiling(t *testing.T) {
 	heard := 0 // members that mallory was among
 	p := playStory(t, func(s *Story) {
 		s.Begun = func(w *World) error {
-			host := w.Network.Host("mallory")
-			packets, err := host.ListenPacket(gossipPort)
-			if err != nil {
-				return err
-			}
-			streams, err := host.Listen(gossipPort)
-			if err != nil {
-				return err
-			}
 			lies := &liar{}
-			mallory, err = gossip.Start(gossip.Config{Name: "mallory", Packets: packets,
-				Streams: streams, Dial: host.DialContext,
-				Advertise: w.address("mallory"), Seeds: []string{w.seed()}, State: lies})
-			if err != nil {
+			var err error
+			if mallory, err = w.Join("mallory", gossip.Config{Name: "mallory", State: lies}); err != nil {
 				return err
 			}
 			go func() {

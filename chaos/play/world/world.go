@@ -4,22 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"net/netip"
+	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/quotad/quotad/allocator/exchange"
-	"github.com/quotad/quotad/chaos/lab/network"
+	"github.com/quotad/quotad/chaos/lab/cluster"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region"
-	"github.com/quotad/quotad/region/memory/journal"
 	"github.com/quotad/quotad/region/memory/store"
 )
 
@@ -48,12 +45,11 @@ type Config struct {
 	Document *policy.Document
 }
 
-// World is a running world.
+// World is a running world: a node for each region, on a host of the region's name.
 type World struct {
-	Network *network.Network
+	*cluster.Cluster
 	Policy  *policy.Document // the document of the nodes
 	config  Config
-	dir     string
 	nodes   map[string]*region.Node
 	servers []*servers.Server
 
@@ -63,39 +59,38 @@ type World struct {
 	ending   chan struct{}  // closed when the world ends
 }
 
-const (
-	peerPort   = 8082
-	gossipPort = 7946
-	// storeTimeout is long because an embedded Redis on a busy machine is slow, which the demo is
-	// not about.
-	storeTimeout = 2 * time.Second
-)
+// storeTimeout is long because an embedded Redis on a busy machine is slow, which the demo is not
+// about.
+const storeTimeout = 2 * time.Second
 
 // Start builds a world and waits until every region has heard every other.
 func Start(ctx context.Context, c Config) (*World, error) {
-	w := &World{Network: network.New(), config: c, nodes: map[string]*region.Node{},
-		gone: map[int]bool{}, ending: make(chan struct{})}
-	if err := w.start(ctx); err != nil {
+	d, err := c.parsed()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "quotad-demo-")
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, r := range d.Regions {
+		names = append(names, r.Name)
+	}
+	w := &World{Cluster: cluster.New(dir, names...), Policy: d, config: c,
+		nodes: map[string]*region.Node{}, gone: map[int]bool{}, ending: make(chan struct{})}
+	w.Log = c.Log
+	if err := w.start(ctx, names); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
 	return w, nil
 }
 
-func (w *World) start(ctx context.Context) error {
-	var err error
-	if w.Policy, err = w.config.parsed(); err != nil {
-		return err
-	}
-	if w.dir, err = os.MkdirTemp("", "quotad-demo-"); err != nil {
-		return err
-	}
-	for _, r := range w.Policy.Regions {
-		w.Network.Host(r.Name)
-	}
+func (w *World) start(ctx context.Context, names []string) error {
 	w.Network.SetDelayAll(w.config.RoundTrip / 2)
-	for _, r := range w.Policy.Regions {
-		if err := w.startRegion(ctx, r.Name); err != nil {
-			return fmt.Errorf("start region %s: %w", r.Name, err)
+	for _, name := range names {
+		if err := w.startRegion(ctx, name); err != nil {
+			return fmt.Errorf("start region %s: %w", name, err)
 		}
 	}
 	return w.meet(ctx)
@@ -127,64 +122,20 @@ func (w *World) startRegion(ctx context.Context, name string) error {
 		return err
 	}
 	w.servers = append(w.servers, server)
-	var c region.Config
-	defer func() {
-		if w.nodes[name] == nil {
-			closeAll(c)
-		}
-	}()
-	c = region.Config{Region: name, Node: "n1", Nodes: 1, Policy: w.Policy, Bootstrap: true,
-		Exchange: w.config.Exchange, Log: w.config.Log}
-	if c.Store, err = store.Connect(store.Options{URL: server.URL, Timeout: storeTimeout,
-		Now: server.Now}); err != nil {
+	way, err := store.Connect(store.Options{URL: server.URL, Timeout: storeTimeout, Now: server.Now})
+	if err != nil {
 		return err
 	}
-	if c.Journal, err = journal.Open(filepath.Join(w.dir, name, "journal.db"),
-		journal.Options{Region: name, Node: "n1"}); err != nil {
+	c, err := w.Config(name, way, w.Policy)
+	if err != nil {
 		return err
 	}
-	host := w.Network.Host(name)
-	if c.PeerListener, err = host.Listen(peerPort); err != nil {
-		return err
-	}
-	if c.Packets, err = host.ListenPacket(gossipPort); err != nil {
-		return err
-	}
-	if c.Streams, err = host.Listen(gossipPort); err != nil {
-		return err
-	}
-	c.PeerAdvertise = netip.AddrPortFrom(host.IP(), peerPort).String()
-	c.Advertise = w.address(name)
-	c.Dial = host.DialContext
-	c.Seeds = []string{w.seed()}
-	n, err := region.Start(ctx, c)
+	c.Exchange = w.config.Exchange
+	n, err := cluster.Start(ctx, c)
 	if err == nil {
 		w.nodes[name] = n
 	}
 	return err
-}
-
-// closeAll closes the parts of a node that could not be started.
-func closeAll(c region.Config) {
-	for _, part := range []io.Closer{c.PeerListener, c.Packets, c.Streams} {
-		if part != nil {
-			_ = part.Close() // the start has failed already
-		}
-	}
-	if c.Journal != nil {
-		_ = c.Journal.Close()
-	}
-	if c.Store != nil {
-		_ = c.Store.Close()
-	}
-}
-
-// seed is the gossip address of the first region.
-func (w *World) seed() string { return w.address(w.Policy.Regions[0].Name).String() }
-
-// address returns the address at which a region's host gossips.
-func (w *World) address(name string) netip.AddrPort {
-	return netip.AddrPortFrom(w.Network.Host(name).IP(), gossipPort)
 }
 
 // KillStore ends a region's embedded Redis, with its data, and starts an empty one at its address
@@ -232,7 +183,7 @@ func (w *World) meet(ctx context.Context) error {
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
 	for {
-		if w.met() {
+		if cluster.Met(slices.Collect(maps.Values(w.nodes))...) {
 			return nil
 		}
 		select {
@@ -241,21 +192,6 @@ func (w *World) meet(ctx context.Context) error {
 			return fmt.Errorf("the regions did not find each other: %w", ctx.Err())
 		}
 	}
-}
-
-func (w *World) met() bool {
-	for _, n := range w.nodes {
-		s := n.Status()
-		if len(s.Members) < len(w.nodes) || len(s.Peers) < len(w.nodes)-1 {
-			return false
-		}
-		for _, p := range s.Peers {
-			if p.Degraded {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // Close ends all nodes, servers and the network.
@@ -270,8 +206,5 @@ func (w *World) Close() error {
 	for _, s := range w.servers {
 		err = errors.Join(err, s.Close())
 	}
-	if w.dir != "" {
-		err = errors.Join(err, os.RemoveAll(w.dir))
-	}
-	return err
+	return errors.Join(err, os.RemoveAll(w.Dir))
 }

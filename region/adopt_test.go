@@ -1,4 +1,4 @@
-package region
+package region_test
 
 import (
 	"context"
@@ -140,7 +140,7 @@ func TestANewRegionWaitsForTheOthers(t *testing.T) {
 		old, newer := documents.Parse(t, 1, halves, limit), documents.Parse(t, 2, three, limit)
 		us, eu := c.start("us/n1", old), c.start("eu/n1", old)
 		c.meet()
-		c.network.Isolate("eu/n1", 30*time.Second) // it does not hear of the newer one
+		c.Network.Isolate("eu/n1", 30*time.Second) // it does not hear of the newer one
 		if err := us.Adopt(t.Context(), newer); err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,6 @@
-package region
+package region_test
 
 import (
-	"context"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region"
 )
 
 const aDay = 24 * time.Hour
@@ -33,68 +33,49 @@ func withMachines(t *testing.T, nodes []string, limits string, f func(t *testing
 	d := documents.Parse(t, 1, regions, limits)
 	inBubble(t, nodes, func(t *testing.T, c *cluster) {
 		m := &machines{cluster: c, d: d}
-		c.twins["us"] = clockOf(func() time.Duration { return time.Duration(m.redis.Load()) })
+		c.twins["us"] = twinOf("r", func() time.Duration { return time.Duration(m.redis.Load()) })
 		f(t, m)
 	})
 }
 
-// made makes what a node needs.
-func (m *machines) made(name string) Config {
-	m.t.Helper()
-	cfg := m.config(name, m.d)
+// change is what nodes of the region are told.
+func (m *machines) change(cfg *region.Config) {
 	cfg.ForgetStoreTime, cfg.TrustClock = m.forget, m.trust
 	if cfg.Region == "us" {
-		cfg.Now = func() time.Time { return time.Now().Add(time.Duration(m.nodes.Load())) }
-		cfg.Store, _ = m.twins["us"].ConnectWithin(m.deadline, cfg.Now)
+		m.clockAhead(func() time.Duration { return time.Duration(m.nodes.Load()) })(cfg)
 	}
-	return cfg
 }
 
-// begin starts a node of what was made for it.
-func (m *machines) begin(cfg Config) (*running, error) {
-	ctx, cancel := context.WithTimeout(m.t.Context(), 30*time.Second)
-	defer cancel()
-	n, err := Start(ctx, cfg)
-	if err != nil {
-		_, _ = cfg.Journal.Close(), cfg.Store.Close()
-		return nil, err
-	}
-	return &running{Node: n, name: cfg.Region + "/" + cfg.Node, journal: cfg.Journal}, nil
-}
-
-func (m *machines) try(name string) (*running, error) {
+// made makes what a node needs.
+func (m *machines) made(name string) region.Config {
 	m.t.Helper()
-	n, err := m.begin(m.made(name))
-	if err == nil {
-		m.running[name] = n
-	}
-	return n, err
+	return m.config(name, m.d, m.change)
 }
 
 func (m *machines) start(name string) *running {
 	m.t.Helper()
-	n, err := m.try(name)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	return n
+	return m.cluster.start(name, m.d, m.change)
 }
 
 // refused starts a node, which must fail for a reason.
 func (m *machines) refused(name, why string) {
 	m.t.Helper()
-	if _, err := m.try(name); err == nil || !strings.Contains(err.Error(), why) {
+	if _, err := m.tryStart(name, m.d, m.change); err == nil || !strings.Contains(err.Error(), why) {
 		m.t.Errorf("%s starts: %v, not %q", name, err, why)
 	}
 }
 
+// ahead sets the clocks of the region's Redis and of its nodes.
+func (m *machines) ahead(redis, nodes time.Duration) {
+	m.redis.Store(int64(redis))
+	m.nodes.Store(int64(nodes))
+}
+
 // jump has all clocks of the region's machines ahead for ten seconds.
 func (m *machines) jump(by time.Duration) {
-	m.redis.Store(int64(by))
-	m.nodes.Store(int64(by))
+	m.ahead(by, by)
 	time.Sleep(10 * time.Second)
-	m.redis.Store(0)
-	m.nodes.Store(0)
+	m.ahead(0, 0)
 }
 
 // moves reports whether another window begins within a while.
@@ -171,11 +152,10 @@ func TestNoFalseAlarmOfAStoreThatIsAhead(t *testing.T) {
 				}
 				n1 := m.running["us/n1"]
 				time.Sleep(20 * time.Second)
-				m.redis.Store(int64(at.redis))
-				m.nodes.Store(int64(at.node))
+				m.ahead(at.redis, at.node)
 				for range 30 {
 					time.Sleep(time.Second)
-					if err := n1.aheads.ready(); err != nil {
+					if err := n1.AheadReady(); err != nil {
 						t.Fatalf("us/n1: %v", err)
 					}
 				}

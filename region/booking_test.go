@@ -1,4 +1,4 @@
-package region
+package region_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/decide/local"
 	"github.com/quotad/quotad/region/memory/store"
@@ -85,7 +86,7 @@ func TestLocalSpendingIsBooked(t *testing.T) {
 					}
 					// as if the answer to the charge had been lost
 					n.limiter.Changed(tenure.Change{Anew: true})
-					time.Sleep(2 * settleEvery)
+					time.Sleep(2 * region.SettleEvery)
 				}
 				cut()
 				if got := n.spends(t, q, 200); got != 0 {

@@ -1,4 +1,4 @@
-package region
+package region_test
 
 import (
 	"context"
@@ -73,7 +73,7 @@ func TestBorrowDuringACut(t *testing.T) {
 	d := documents.Parse(t, 1, halves, "name: hour, limit: 100, window: 1h, on_exhausted: borrow")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
-		c.network.Isolate("us/n1", time.Hour)
+		c.Network.Isolate("us/n1", time.Hour)
 		half := request("a")
 		half.Cost = 50
 		us.check(t, half)

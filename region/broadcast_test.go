@@ -1,4 +1,4 @@
-package region
+package region_test
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/decide/admit"
 )
 
@@ -36,13 +37,9 @@ func TestHintsOfLongKeysAreBroadcast(t *testing.T) {
 	d := documents.Parse(t, 1, threeRegions, "name: minute, limit: 100, window: 1m")
 	inBubble(t, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		var log lines
-		cfg := c.config("us/n1", d)
-		cfg.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		n, err := Start(t.Context(), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.running["us/n1"] = &running{Node: n, name: "us/n1", journal: cfg.Journal}
+		n := c.start("us/n1", d, func(cfg *region.Config) {
+			cfg.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		})
 		c.start("eu/n1", d)
 		c.meet()
 		q := request(strings.Repeat("x", admit.MaxValueBytes))

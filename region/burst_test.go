@@ -1,4 +1,4 @@
-package region
+package region_test
 
 import (
 	"testing"
@@ -95,7 +95,7 @@ func TestBurstGoesHome(t *testing.T) {
 				t.Errorf("the bucket of us: %+v, %v; want it to hold its own 40", b.Inspected, err)
 			}
 			for _, name := range []string{"us/n1", "eu/n1", "ap/n1"} {
-				c.network.Isolate(name, time.Hour)
+				c.Network.Isolate(name, time.Hour)
 			}
 			time.Sleep(3 * time.Minute)
 			for name, part := range map[string]int{"us/n1": 40, "eu/n1": 40, "ap/n1": 20} {

@@ -1,4 +1,4 @@
-package region
+package region_test
 
 import (
 	"fmt"
@@ -14,9 +14,13 @@ import (
 
 // A region whose nodes all end together with its store starts from its checkpoints. Under load it
 // then admits on top at most the use of the last second and 1 % of the entitlement, and after a
-// rest nothing.
+// rest nothing. So it is of a year of the calendar.
 func TestNodesAndStoreEndTogether(t *testing.T) {
+	limits := map[string]string{"a year": "name: long, limit: 1000, window: year, timezone: Asia/Tokyo, starts: 04-01, on_store_failure: deny"}
 	for _, kind := range windows {
+		limits[string(kind)] = long(kind, 1000, "")
+	}
+	for of, limit := range limits {
 		for name, tc := range map[string]struct {
 			rest   time.Duration
 			excess quantity.Units
@@ -24,8 +28,8 @@ func TestNodesAndStoreEndTogether(t *testing.T) {
 			"at rest":    {2500 * time.Millisecond, 0},
 			"under load": {0, 100 + 10}, // a unit every 10 ms
 		} {
-			t.Run(fmt.Sprintf("%s, %s", kind, name), func(t *testing.T) {
-				d := documents.Parse(t, 1, alone, long(kind, 1000, ""))
+			t.Run(fmt.Sprintf("%s, %s", of, name), func(t *testing.T) {
+				d := documents.Parse(t, 1, alone, limit)
 				started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 					q := request("a")
 					admitted := sum(c.running["us/n2"].load(t, q, 1, 2330*time.Millisecond))
@@ -60,7 +64,7 @@ func TestRowsOfAJournal(t *testing.T) {
 			started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 				q := request("a")
 				c.stop("us/n1")
-				file := filepath.Join(c.dir, "us-n1")
+				file := filepath.Join(c.Dir, "us-n1")
 				aside, err := os.ReadFile(file)
 				if err != nil {
 					t.Fatal(err)
@@ -75,7 +79,7 @@ func TestRowsOfAJournal(t *testing.T) {
 					t.Fatalf("share %d: the test shows nothing", want)
 				}
 				c.stop("us/n1")
-				c.network.CutBoth("us/n1", "eu/n1", time.Hour)
+				c.Network.CutBoth("us/n1", "eu/n1", time.Hour)
 				if old {
 					want = 100
 					if err := os.WriteFile(file, aside, 0o600); err != nil {

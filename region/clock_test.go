@@ -1,14 +1,12 @@
-package region
+package region_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/documents"
-	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region"
 )
 
 // TestAClockThatIsAheadAtTheStart: a node whose clock is ahead of all that it hears does not open its
@@ -42,31 +40,14 @@ func TestAClockThatIsAheadAtTheStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 				begun := time.Now()
-				start := func(name string, change func(*Config)) error {
-					cfg := c.config(name, d)
-					change(&cfg)
-					cfg.Store, _ = c.twins[cfg.Region].ConnectWithin(c.deadline, cfg.Now)
-					ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-					defer cancel()
-					n, err := Start(ctx, cfg)
-					if err != nil {
-						_, _ = cfg.Journal.Close(), cfg.Store.Close()
-						return err
-					}
-					c.running[name] = &running{Node: n, name: name, journal: cfg.Journal}
-					return nil
-				}
 				if !at.alone {
-					c.twins["us"] = clockOf(func() time.Duration { return at.other })
-					if err := start("us/n1", func(cfg *Config) { cfg.Now = func() time.Time { return time.Now().Add(at.other) } }); err != nil {
-						t.Fatal(err)
-					}
+					c.twins["us"] = twinAhead("r", at.other)
+					c.start("us/n1", d, c.clockAhead(func() time.Duration { return at.other }))
 				}
 				ahead := func() time.Duration { return at.ahead(time.Since(begun)) }
-				c.twins["eu"] = clockOf(ahead)
-				err := start("eu/n1", func(cfg *Config) {
+				c.twins["eu"] = twinOf("r", ahead)
+				_, err := c.tryStart("eu/n1", d, c.clockAhead(ahead), func(cfg *region.Config) {
 					cfg.TrustClock, cfg.Alone = at.trusted, at.alone
-					cfg.Now = func() time.Time { return time.Now().Add(ahead()) }
 				})
 				if (err == nil) != at.starts || err != nil && !strings.Contains(err.Error(), "clock is 24h0m0s ahead of that of us/n1") {
 					t.Errorf("starts: %v", err)
@@ -77,9 +58,4 @@ func TestAClockThatIsAheadAtTheStart(t *testing.T) {
 			})
 		})
 	}
-}
-
-// clockOf returns a Redis on a machine whose clock is ahead.
-func clockOf(ahead func() time.Duration) *lab.Twin {
-	return lab.NewTwin(func() quantity.StoreTime { return quantity.StoreTime(time.Now().Add(ahead()).UnixMicro()) }, "r")
 }

@@ -1,12 +1,9 @@
-package region
+package region_test
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net/netip"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -16,35 +13,36 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/bubble"
+	labcluster "github.com/quotad/quotad/chaos/lab/cluster"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
-	"github.com/quotad/quotad/chaos/lab/network"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/memory/journal"
 	"github.com/quotad/quotad/region/memory/store"
+	"github.com/quotad/quotad/region/memory/tenure"
+	"github.com/quotad/quotad/region/trade/rights"
 )
 
 const (
-	oneWay     = 40 * time.Millisecond // between regions
-	peerPort   = 8082
-	gossipPort = 7946
+	oneWay = 40 * time.Millisecond // between regions
 	// storeTimeout is virtual time in a bubble, where it stands still during a call of a Redis.
 	storeTimeout = time.Second
+	// startsWithin is how long a node may take to start.
+	startsWithin = 30 * time.Second
 )
 
 // cluster is nodes of several regions in one bubble. Nodes are named "us/n1"; those of one region
-// share a Redis, and each has a host of its own name in the network.
+// share a Redis.
 type cluster struct {
+	*labcluster.Cluster
 	t       *testing.T
-	network *network.Network
 	servers map[string]*servers.Server // by region
 	twins   map[string]*lab.Twin       // by region: used instead of its server
-	dir     string
-	sizes   map[string]int // nodes by region
-	seed    string
+	sizes   map[string]int             // nodes by region
 	running map[string]*running
 
 	bootstrap bool          // what nodes are told at their start
@@ -59,9 +57,25 @@ type cluster struct {
 
 // running is a node and what it was made of.
 type running struct {
-	*Node
+	*region.Node
 	name    string
+	config  region.Config
 	journal *journal.Journal
+	tenure  *tenure.Tenure
+	rights  *rights.Engine
+	limiter *admit.Limiter
+}
+
+// newCluster returns a cluster of nodes of these names, none of them started.
+func newCluster(t *testing.T, dir string, nodes ...string) *cluster {
+	c := &cluster{Cluster: labcluster.New(dir, nodes...), t: t, servers: map[string]*servers.Server{},
+		twins: map[string]*lab.Twin{}, sizes: map[string]int{}, running: map[string]*running{},
+		bootstrap: true, deadline: storeTimeout}
+	for _, name := range nodes {
+		region, _, _ := strings.Cut(name, "/")
+		c.sizes[region]++
+	}
+	return c
 }
 
 // inBubble runs a test in virtual time on a cluster of the given nodes, none of them started. Each
@@ -70,30 +84,21 @@ type running struct {
 // test.
 func inBubble(t *testing.T, nodes []string, f func(t *testing.T, c *cluster)) {
 	t.Helper()
-	c := &cluster{dir: fixtures.Folder(t), servers: map[string]*servers.Server{},
-		twins: map[string]*lab.Twin{}, sizes: map[string]int{}, running: map[string]*running{},
-		bootstrap: true, deadline: storeTimeout}
+	dir, all := fixtures.Folder(t), map[string]*servers.Server{}
 	for _, name := range nodes {
-		region, _, _ := strings.Cut(name, "/")
-		if c.sizes[region]++; c.sizes[region] > 1 {
-			continue
+		if region, _, _ := strings.Cut(name, "/"); all[region] == nil {
+			all[region] = fixtures.Started(t)(servers.StartDriven(time.Now))
 		}
-		c.servers[region] = fixtures.Started(t)(servers.StartDriven(time.Now))
 	}
 	bubble.Test(t, func(t *testing.T) {
-		c.t, c.network = t, network.New()
-		for region := range c.servers {
+		c := newCluster(t, dir, nodes...)
+		c.servers = all
+		for region := range all {
 			if suite.OnTwins() {
-				c.twins[region] = lab.NewTwin(func() quantity.StoreTime {
-					return quantity.StoreTime(time.Now().UnixMicro())
-				}, region)
+				c.onTwin(region)
 			}
 		}
-		for _, name := range nodes {
-			c.network.Host(name)
-		}
-		c.network.SetDelayAll(oneWay)
-		c.seed = c.gossipAddress(nodes[0]).String()
+		c.Network.SetDelayAll(oneWay)
 		t.Cleanup(c.close)
 		f(t, c)
 	})
@@ -117,47 +122,46 @@ func (c *cluster) close() {
 	for _, n := range c.running {
 		err = errors.Join(err, n.Close())
 	}
-	if err = errors.Join(err, c.network.Close()); err != nil {
+	if err = errors.Join(err, c.Network.Close()); err != nil {
 		c.t.Error(err)
 	}
 	// go-redis looks for a lost server once a second, and only then sees that it was closed.
 	time.Sleep(time.Second)
 }
 
-func (c *cluster) gossipAddress(name string) netip.AddrPort {
-	return netip.AddrPortFrom(c.network.Host(name).IP(), gossipPort)
-}
-
-// config makes what a node needs; it is opened anew at each call.
-func (c *cluster) config(name string, d *policy.Document) Config {
+// config makes what a node needs, with the changes of a test; it is opened anew at each call.
+func (c *cluster) config(name string, d *policy.Document, changes ...func(*region.Config)) region.Config {
 	c.t.Helper()
-	region, node, _ := strings.Cut(name, "/")
-	server, host := c.servers[region], c.network.Host(name)
-	var errs [5]error
-	cfg := Config{Region: region, Node: node, Nodes: c.sizes[region], Policy: d,
-		Bootstrap: c.bootstrap, Alone: c.alone, Unproven: c.unproven,
-		Adopted: func(_, d *policy.Document, from string) {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.adopted = append(c.adopted, fmt.Sprintf("%s: %d from %s", name, d.Version, from))
-		},
-		PeerAdvertise: netip.AddrPortFrom(host.IP(), peerPort).String(),
-		Advertise:     c.gossipAddress(name),
-		Seeds:         []string{c.seed}, Dial: host.DialContext, Log: slog.New(slog.DiscardHandler)}
-	if twin := c.twins[region]; twin != nil {
-		cfg.Store, _ = twin.ConnectWithin(c.deadline, time.Now)
-	} else {
-		cfg.Store, errs[0] = c.connect(server)
-	}
-	cfg.Journal, errs[1] = journal.Open(filepath.Join(c.dir, region+"-"+node),
-		journal.Options{Region: region, Node: node})
-	cfg.PeerListener, errs[2] = host.Listen(peerPort)
-	cfg.Packets, errs[3] = host.ListenPacket(gossipPort)
-	cfg.Streams, errs[4] = host.Listen(gossipPort)
-	if err := errors.Join(errs[:]...); err != nil {
+	of, _, _ := strings.Cut(name, "/")
+	var s *store.Store
+	var err error
+	if twin := c.twins[of]; twin != nil {
+		s, _ = twin.ConnectWithin(c.deadline, time.Now)
+	} else if s, err = c.connect(c.servers[of]); err != nil {
 		c.t.Fatal(err)
 	}
+	cfg, err := c.Config(name, s, d)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	cfg.Nodes, cfg.Bootstrap, cfg.Alone, cfg.Unproven = c.sizes[of], c.bootstrap, c.alone, c.unproven
+	cfg.Adopted = func(_, d *policy.Document, from string) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.adopted = append(c.adopted, fmt.Sprintf("%s: %d from %s", name, d.Version, from))
+	}
+	for _, change := range changes {
+		change(&cfg)
+	}
 	return cfg
+}
+
+// clockAhead has a node work by a clock that is ahead, and its store as well if that is a twin.
+func (c *cluster) clockAhead(ahead func() time.Duration) func(*region.Config) {
+	return func(cfg *region.Config) {
+		cfg.Now = func() time.Time { return time.Now().Add(ahead()) }
+		cfg.Store, _ = c.twins[cfg.Region].ConnectWithin(c.deadline, cfg.Now)
+	}
 }
 
 // connect returns a way to an embedded Redis. In a bubble its sockets wait in real time, so a busy
@@ -175,24 +179,35 @@ func (c *cluster) connect(server *servers.Server) (*store.Store, error) {
 	return store.New(parts), nil
 }
 
-// tryStart starts a node. If that fails it closes what the node was given, and returns the reason.
-func (c *cluster) tryStart(name string, d *policy.Document) (*running, error) {
-	c.t.Helper()
-	cfg := c.config(name, d)
-	n, err := Start(c.t.Context(), cfg)
+// begin starts a node of what was made for it, which the cluster does not know of.
+func (c *cluster) begin(cfg region.Config) (*running, error) {
+	within := startsWithin
+	if c.real {
+		within = suite.Patience
+	}
+	ctx, cancel := context.WithTimeout(c.t.Context(), within)
+	defer cancel()
+	n, err := labcluster.Start(ctx, cfg)
 	if err != nil {
-		// Some of it may be closed already.
-		_ = errors.Join(cfg.Store.Close(), cfg.Journal.Close(), cfg.PeerListener.Close(),
-			cfg.Packets.Close(), cfg.Streams.Close())
 		return nil, err
 	}
-	c.running[name] = &running{Node: n, name: name, journal: cfg.Journal}
-	return c.running[name], nil
+	r := &running{Node: n, name: cfg.Region + "/" + cfg.Node, config: cfg, journal: cfg.Journal}
+	r.tenure, r.rights, r.limiter = n.Wings()
+	return r, nil
 }
 
-func (c *cluster) start(name string, d *policy.Document) *running {
+func (c *cluster) tryStart(name string, d *policy.Document, changes ...func(*region.Config)) (*running, error) {
 	c.t.Helper()
-	n, err := c.tryStart(name, d)
+	n, err := c.begin(c.config(name, d, changes...))
+	if err == nil {
+		c.running[name] = n
+	}
+	return n, err
+}
+
+func (c *cluster) start(name string, d *policy.Document, changes ...func(*region.Config)) *running {
+	c.t.Helper()
+	n, err := c.tryStart(name, d, changes...)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -226,18 +241,11 @@ func (c *cluster) within(limit time.Duration, what string, holds func() bool) {
 func (c *cluster) meet() {
 	c.t.Helper()
 	c.within(15*time.Second, "the nodes to find each other", func() bool {
+		var all []*region.Node
 		for _, n := range c.running {
-			s := n.Status()
-			if len(s.Members) < len(c.running) {
-				return false
-			}
-			for _, p := range s.Peers {
-				if c.sizes[p.Region] > 0 && p.Degraded {
-					return false
-				}
-			}
+			all = append(all, n.Node)
 		}
-		return true
+		return labcluster.Met(all...)
 	})
 }
 
@@ -261,11 +269,20 @@ func (c *cluster) onRedis(region string) { delete(c.twins, region) }
 // onTwin has a region's nodes that start from now on use a twin in any case, which a test can take
 // out of reach and bring back at once.
 func (c *cluster) onTwin(region string) *lab.Twin {
-	twin := lab.NewTwin(func() quantity.StoreTime {
-		return quantity.StoreTime(time.Now().UnixMicro())
-	}, region)
-	c.twins[region] = twin
-	return twin
+	c.twins[region] = twinAhead(region, 0)
+	return c.twins[region]
+}
+
+// twinOf returns a Redis on a machine whose clock is ahead.
+func twinOf(name string, ahead func() time.Duration) *lab.Twin {
+	return lab.NewTwin(func() quantity.StoreTime {
+		return quantity.StoreTime(time.Now().Add(ahead()).UnixMicro())
+	}, name)
+}
+
+// twinAhead is twinOf with a clock that is always as far ahead.
+func twinAhead(name string, ahead time.Duration) *lab.Twin {
+	return twinOf(name, func() time.Duration { return ahead })
 }
 
 // loseStore ends a region's store.
@@ -318,6 +335,38 @@ func (n *running) drain(t *testing.T, q admit.Request, most int) (admitted int,
 	}
 	t.Fatalf("%s: all of %d requests were admitted", n.name, most)
 	return 0, last
+}
+
+// usesUp makes requests for an account until one is denied, and returns how many were admitted.
+func (n *running) usesUp(t *testing.T, account string) (admitted int) {
+	t.Helper()
+	for n.check(t, request(account)).Allowed {
+		admitted++
+	}
+	return admitted
+}
+
+// admitsNothing asks for an account once a second for so long, and fails the test if a request is
+// admitted. It returns the last answer.
+func (n *running) admitsNothing(t *testing.T, account string, seconds int) (last admit.Decision) {
+	t.Helper()
+	for i := range seconds {
+		if last = n.check(t, request(account)); last.Allowed {
+			t.Fatalf("%s, after %d s: what was used of %s is admitted again: %+v", n.name, i, account, last)
+		}
+		time.Sleep(time.Second)
+	}
+	return last
+}
+
+// decides waits until a node answers requests of each account for a reason, such as WithinLimit.
+func (c *cluster) decides(n *running, within time.Duration, reason admit.Reason, accounts ...string) {
+	c.t.Helper()
+	for _, account := range accounts {
+		c.within(within, n.name+" to decide "+account, func() bool {
+			return n.check(c.t, request(account)).Reason == reason
+		})
+	}
 }
 
 // load makes units of demand every 10 ms for a while and returns what was admitted, by cell.

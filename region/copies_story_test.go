@@ -1,4 +1,4 @@
-package region
+package region_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/memory/journal"
 )
@@ -30,18 +31,12 @@ func TestAMateWithoutItsRedisKeepsCopies(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		r.lead("")
 		time.Sleep(70 * time.Second)
-		for n2.check(t, request("a")).Allowed {
-		}
+		n2.usesUp(t, "a")
 		time.Sleep(5 * time.Second)
 		c.flushAll("us")
 		c.stop("us/n2")
 		reconnect()
-		for range 30 {
-			if d := n1.check(t, request("a")); d.Allowed && d.Reason == admit.WithinLimit {
-				t.Fatalf("what us/n2 used is admitted again: %+v", d)
-			}
-			time.Sleep(time.Second)
-		}
+		n1.admitsNothing(t, "a", 30)
 	})
 }
 
@@ -54,22 +49,16 @@ func TestNamesOfTheJournalWereHeardBeforeTheLoss(t *testing.T) {
 			inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 				c.sizes["us"] = 1
 				c.start("us/n1", d)
-				c.network.CutBoth("us/n1", "us/n2", time.Hour) // no copies
+				c.Network.CutBoth("us/n1", "us/n2", time.Hour) // no copies
 				n2 := c.start("us/n2", d)
 				nextCell(10 * time.Minute)
-				for n2.check(t, request("a")).Allowed {
-				}
+				n2.usesUp(t, "a")
 				time.Sleep(time.Duration(after) * time.Second)
 				c.stop("us/n2")
 				c.stop("us/n1")
 				c.flushAll("us")
 				n1 := c.start("us/n1", d)
-				for range 20 {
-					if d := n1.check(t, request("a")); d.Allowed {
-						t.Fatalf("what us/n2 used is admitted again: %+v", d)
-					}
-					time.Sleep(time.Second)
-				}
+				n1.admitsNothing(t, "a", 20)
 			})
 		})
 	}
@@ -89,9 +78,8 @@ func TestWhoReadTheStoreKnowsNothingOfADeletedBucket(t *testing.T) {
 			n1.check(t, request("a"))
 		}
 		time.Sleep(3 * time.Second)
-		c.network.CutBoth("us/n1", "us/n2", 10*time.Second) // or: a third node is n2's mate
-		for n2.check(t, request("a")).Allowed {
-		}
+		c.Network.CutBoth("us/n1", "us/n2", 10*time.Second) // or: a third node is n2's mate
+		n2.usesUp(t, "a")
 		time.Sleep(3 * time.Second)
 		c.loseJournal("us/n2")
 		c.delete("us", n1, "long", request("a"))
@@ -126,7 +114,7 @@ func TestAMateThatHangsHoldsUpNoOther(t *testing.T) {
 					n3.check(t, request("a"))
 				}
 				time.Sleep(3 * time.Second)
-				c.network.CutBoth("us/n2", "us/n3", time.Hour)
+				c.Network.CutBoth("us/n2", "us/n3", time.Hour)
 				time.Sleep(5 * time.Second)
 				for range 300 + 10*phase {
 					n3.check(t, request("busy"))
@@ -153,19 +141,11 @@ func TestAMateThatHangsHoldsUpNoOther(t *testing.T) {
 func TestACopyInAJournalThatCannotBeRead(t *testing.T) {
 	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
 	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
-		cfg := c.config("us/n1", d)
-		cfg.Memory.Uses = 2
-		n, err := Start(t.Context(), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n1 := &running{Node: n, name: "us/n1", journal: cfg.Journal}
-		c.running["us/n1"] = n1
+		n1 := c.start("us/n1", d, func(cfg *region.Config) { cfg.Memory.Uses = 2 })
 		n2 := c.start("us/n2", d)
 		c.meet()
 		nextCell(10 * time.Minute)
-		for n2.check(t, request("a")).Allowed {
-		}
+		n2.usesUp(t, "a")
 		time.Sleep(3 * time.Second)
 		for i := range 200 {
 			n2.check(t, request(fmt.Sprint("b", i)))
@@ -175,12 +155,7 @@ func TestACopyInAJournalThatCannotBeRead(t *testing.T) {
 		c.stop("us/n2")
 		_ = n1.journal.Close() // stands for a disk that fails
 		c.flushAll("us")
-		for range 30 {
-			if d, err := n1.Check(t.Context(), request("a")); err == nil && d.Allowed && d.Reason == admit.WithinLimit {
-				t.Fatalf("what us/n2 used is admitted again: %+v", d)
-			}
-			time.Sleep(time.Second)
-		}
+		n1.admitsNothing(t, "a", 30)
 	})
 }
 
@@ -188,33 +163,20 @@ func TestACopyInAJournalThatCannotBeRead(t *testing.T) {
 // is, so none tells.
 func TestACopyWhileWindowsStandStill(t *testing.T) {
 	withMachines(t, []string{"us/n1", "us/n2"}, long("fixed_window", 100, ""), func(t *testing.T, m *machines) {
-		start := func(name string) *running {
-			n, err := m.begin(m.made(name))
-			if err != nil {
-				t.Fatal(err)
-			}
-			m.running[name] = &running{Node: n.Node, name: name, journal: n.journal}
-			return n
-		}
-		n1, n2 := start("us/n1"), start("us/n2")
+		n1, n2 := m.start("us/n1"), m.start("us/n2")
 		m.meet()
 		nextCell(10 * time.Minute)
 		n2.check(t, request("a"))
-		m.redis.Store(int64(2 * time.Hour))
-		m.nodes.Store(int64(2 * time.Hour))
+		m.ahead(2*time.Hour, 2*time.Hour)
 		time.Sleep(3 * time.Second)
 		n2.check(t, request("a"))
-		m.redis.Store(0)
-		m.nodes.Store(0)
+		m.ahead(0, 0)
 		time.Sleep(5 * time.Second)
 		n2.check(t, request("a"))
 		time.Sleep(5 * time.Second)
-		m.network.CutBoth("us/n1", "us/n2", time.Hour)
+		m.Network.CutBoth("us/n1", "us/n2", time.Hour)
 		time.Sleep(5 * time.Second)
-		used := 0
-		for n2.check(t, request("a")).Allowed {
-			used++
-		}
+		used := n2.usesUp(t, "a")
 		time.Sleep(20 * time.Second)
 		m.stop("us/n2")
 		m.flushAll("us")
@@ -247,7 +209,7 @@ func TestWhatACopyLacks(t *testing.T) {
 					time.Sleep(10 * time.Millisecond)
 				}
 				time.Sleep(time.Duration(phase) * 100 * time.Millisecond)
-				c.network.CutBoth("us/n1", "us/n2", time.Hour)
+				c.Network.CutBoth("us/n1", "us/n2", time.Hour)
 				for range 150 {
 					if n2.check(t, request("a")).Allowed {
 						used++
@@ -281,7 +243,7 @@ func TestAWalkThatBeginsWhileTheStoreIsOpened(t *testing.T) {
 	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
 	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		twin := c.onTwin("us")
-		c.network.SetDelayAll(time.Millisecond)
+		c.Network.SetDelayAll(time.Millisecond)
 		n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
 		c.meet()
 		nextCell(10 * time.Minute)
@@ -289,9 +251,8 @@ func TestAWalkThatBeginsWhileTheStoreIsOpened(t *testing.T) {
 			n1.check(t, request(fmt.Sprintf("many%d", i)))
 		}
 		time.Sleep(3 * time.Second)
-		c.network.CutBoth("us/n1", "us/n2", 10*time.Second)
-		for n2.check(t, request("a")).Allowed {
-		}
+		c.Network.CutBoth("us/n1", "us/n2", 10*time.Second)
+		n2.usesUp(t, "a")
 		c.loseJournal("us/n2")
 		time.Sleep(10 * time.Second)
 		n2 = c.start("us/n2", d)
@@ -327,12 +288,7 @@ func TestAWalkThatBeginsWhileTheStoreIsOpened(t *testing.T) {
 		if j := n2.Status().Journal; j.Whole && j.WholeSince.IsZero() {
 			t.Errorf("us/n2 vouches for all, and the store has lost it at %v; a: %+v", n2.tenure.LostAt(), n1.check(t, request("a")))
 		}
-		for range 20 {
-			if d := n1.check(t, request("a")); d.Allowed {
-				t.Fatalf("what us/n2 used is admitted again: %+v", d)
-			}
-			time.Sleep(time.Second)
-		}
+		n1.admitsNothing(t, "a", 20)
 	})
 }
 

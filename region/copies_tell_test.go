@@ -1,4 +1,4 @@
-package region
+package region_test
 
 import (
 	"fmt"
@@ -51,13 +51,11 @@ func TestACopySaysNothingOfShortWindows(t *testing.T) {
 		c.meet()
 		nextCell(time.Minute)
 		cell, used := n2.check(t, request("a")).Cell, 1
-		for n2.check(t, request("a")).Allowed {
-			used++
-		}
+		used += n2.usesUp(t, "a")
 		time.Sleep(3 * time.Second)
 		c.stop("us/n2")
 		c.flushAll("us")
-		c.within(5*time.Second, "us/n1 to notice the loss", func() bool { return n1.check(t, request("b")).Reason == admit.Recovering })
+		c.decides(n1, 5*time.Second, admit.Recovering, "b")
 		for range 48 {
 			if d := n1.check(t, request("a")); d.Allowed && d.Cell == cell {
 				used++

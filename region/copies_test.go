@@ -1,4 +1,4 @@
-package region
+package region_test
 
 import (
 	"fmt"
@@ -43,7 +43,7 @@ func TestARegionWithoutAZone(t *testing.T) {
 		twin.SetDown(false)
 		lost := time.Now()
 		for _, account := range []string{"rests", "both", "busy", "many699", "unused"} {
-			c.within(20*time.Second, account+" to be decided", func() bool { return n1.check(t, request(account)).Reason == admit.WithinLimit })
+			c.decides(n1, 20*time.Second, admit.WithinLimit, account)
 		}
 		t.Logf("all are decided again after %v", time.Since(lost).Round(time.Millisecond))
 		for account, want := range map[string]int{"rests": 300, "both": 600, "many699": 1, "busy": busy - 10 - 50} {
@@ -62,8 +62,7 @@ func TestARegionWithoutAZoneThatIsBackAtOnce(t *testing.T) {
 		n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
 		c.meet()
 		nextCell(10 * time.Minute)
-		for n2.check(t, request("a")).Allowed {
-		}
+		n2.usesUp(t, "a")
 		time.Sleep(3 * time.Second)
 		c.stop("us/n2")
 		c.flushAll("us")
@@ -89,18 +88,12 @@ func TestACopyThatIsBehindIsNoWitness(t *testing.T) {
 		nextCell(10 * time.Minute)
 		n2.check(t, request("a"))
 		time.Sleep(3 * time.Second)
-		c.network.CutBoth("us/n1", "us/n2", time.Hour)
-		for n2.check(t, request("a")).Allowed {
-		}
+		c.Network.CutBoth("us/n1", "us/n2", time.Hour)
+		n2.usesUp(t, "a")
 		time.Sleep(3 * time.Second)
 		c.stop("us/n2")
 		c.flushAll("us")
-		for range 30 {
-			if d := n1.check(t, request("a")); d.Allowed {
-				t.Fatalf("what us/n2 used is admitted again: %+v", d)
-			}
-			time.Sleep(time.Second)
-		}
+		n1.admitsNothing(t, "a", 30)
 		if d := n1.check(t, request("a")); d.Reason != admit.Recovering {
 			t.Errorf("us/n2 is not waited for: %+v", d)
 		}
@@ -126,19 +119,13 @@ func TestANodeThatOthersHear(t *testing.T) {
 		n2.check(t, request("a"))
 		time.Sleep(3 * time.Second)
 		r.lead("")
-		c.network.CutBoth("us/n1", "us/n2", time.Hour)
-		for n2.check(t, request("a")).Allowed {
-		}
+		c.Network.CutBoth("us/n1", "us/n2", time.Hour)
+		n2.usesUp(t, "a")
 		time.Sleep(40 * time.Second)
 		c.flushAll("us")
 		n2.Close()
 		reconnect()
-		for range 30 { // in which gossip notices that us/n2 has ended
-			if d := n1.check(t, request("a")); d.Allowed && d.Reason == admit.WithinLimit {
-				t.Fatalf("what us/n2 used is admitted again: %+v", d)
-			}
-			time.Sleep(time.Second)
-		}
+		n1.admitsNothing(t, "a", 30)
 	})
 }
 
@@ -173,23 +160,17 @@ func TestNamesOutliveARestart(t *testing.T) {
 	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		c.sizes["us"] = 1
 		c.start("us/n1", d)
-		c.network.CutBoth("us/n1", "us/n2", time.Hour) // no copies
+		c.Network.CutBoth("us/n1", "us/n2", time.Hour) // no copies
 		n2 := c.start("us/n2", d)
 		nextCell(10 * time.Minute)
 		time.Sleep(15 * time.Second)
-		for n2.check(t, request("a")).Allowed {
-		}
+		n2.usesUp(t, "a")
 		time.Sleep(2 * time.Second)
 		c.stop("us/n2")
 		c.stop("us/n1")
 		c.flushAll("us")
 		n1 := c.start("us/n1", d)
-		for range 20 {
-			if d := n1.check(t, request("a")); d.Allowed {
-				t.Fatalf("what us/n2 used is admitted again: %+v", d)
-			}
-			time.Sleep(time.Second)
-		}
+		n1.admitsNothing(t, "a", 20)
 		if d := n1.check(t, request("a")); d.Reason != admit.Recovering {
 			t.Errorf("us/n2 is not waited for: %+v", d)
 		}
@@ -210,9 +191,8 @@ func TestARollingUpdateUnderNewNames(t *testing.T) {
 		nextCell(10 * time.Minute)
 		for i := range 4 {
 			account := fmt.Sprint("of ", names[i])
-			for c.running[names[i]].check(t, request(account)).Allowed {
-			}
-			c.seed = c.gossipAddress(names[i+1]).String()
+			c.running[names[i]].usesUp(t, account)
+			c.Seed = names[i+1]
 			c.start(names[i+2], d)
 			c.meet()
 			if err := c.running[names[i]].Drain(t.Context()); err != nil {
@@ -221,7 +201,7 @@ func TestARollingUpdateUnderNewNames(t *testing.T) {
 			c.stop(names[i])
 			time.Sleep(5 * time.Second)
 		}
-		c.seed = c.gossipAddress("us/n5").String()
+		c.Seed = "us/n5"
 		n5, n6 := c.running["us/n5"], c.running["us/n6"]
 		c.within(3*time.Minute, "both to have read of four nodes", func() bool { return len(n5.rights.Gone()) == 4 && len(n6.rights.Gone()) == 4 })
 		c.stop("us/n5")
@@ -232,7 +212,7 @@ func TestARollingUpdateUnderNewNames(t *testing.T) {
 		for _, n := range []*running{n5, n6} {
 			for i := range 4 {
 				account := fmt.Sprint("of ", names[i])
-				c.within(20*time.Second, n.name+" to decide "+account, func() bool { return n.check(t, request(account)).Reason == admit.OverLimit })
+				c.decides(n, 20*time.Second, admit.OverLimit, account)
 			}
 			c.within(20*time.Second, n.name+" to decide an unused key", func() bool { return n.check(t, request("unused by "+n.name)).Allowed })
 		}
@@ -249,7 +229,7 @@ func TestClaimsAreNotCopied(t *testing.T) {
 		n1 := c.start("us/n1", d)
 		n1.check(t, request("a"))
 		twin.SetDown(true)
-		c.within(10*time.Second, "us/n1 to spend its part", func() bool { return n1.check(t, request("a")).Reason == admit.StoreFailureLocal })
+		c.decides(n1, 10*time.Second, admit.StoreFailureLocal, "a")
 		twin.SetDown(false)
 		time.Sleep(3 * time.Second)
 		claims := func(n *running) (all int) {

@@ -1,4 +1,4 @@
-package region
+package region_test
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/memory/rules"
 )
@@ -41,21 +42,21 @@ func (n *running) series(t *testing.T) map[string]float64 {
 }
 
 // agrees compares what a node's status, metrics and decisions say about a peer, and returns it.
-func (n *running) agrees(t *testing.T, region string) Peer {
+func (n *running) agrees(t *testing.T, of string) region.Peer {
 	t.Helper()
 	synctest.Wait() // nothing may happen between the two looks
 	s, series := n.Status(), n.series(t)
-	i := slices.IndexFunc(s.Peers, func(p Peer) bool { return p.Region == region })
+	i := slices.IndexFunc(s.Peers, func(p region.Peer) bool { return p.Region == of })
 	if i < 0 {
-		t.Fatalf("%s knows no region %s: %+v", n.name, region, s)
+		t.Fatalf("%s knows no region %s: %+v", n.name, of, s)
 	}
 	p := s.Peers[i]
 	degraded := 0.0
 	if p.Degraded {
 		degraded = 1
 	}
-	if series["quotad_degraded{peer="+region+"}"] != degraded ||
-		series["quotad_peer_age_seconds{peer="+region+"}"] != p.Age.Seconds() {
+	if series["quotad_degraded{peer="+of+"}"] != degraded ||
+		series["quotad_peer_age_seconds{peer="+of+"}"] != p.Age.Seconds() {
 		t.Errorf("%s: status %+v, metrics %v", n.name, p, series)
 	}
 	if want := !p.Heard || p.Age > exchange.DegradedAfter*time.Microsecond; p.Degraded != want {
@@ -73,7 +74,7 @@ func TestDegraded(t *testing.T) {
 		if got := us.check(t, request("a")); got.Degraded {
 			t.Errorf("degraded from the start: %+v", got)
 		}
-		c.network.Isolate("ap/n1", 10*time.Second)
+		c.Network.Isolate("ap/n1", 10*time.Second)
 		cut := time.Now()
 		var began, ended time.Duration
 		for time.Since(cut) < 20*time.Second {

@@ -1,6 +1,6 @@
 //go:build !race
 
-package region
+package region_test
 
 import (
 	"fmt"
@@ -23,7 +23,7 @@ func TestManyDocumentsWhileARegionIsCutOff(t *testing.T) {
 	}
 	started(t, edit(1, 99, 1), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us, eu := c.running["us/n1"], c.running["eu/n1"]
-		c.network.Isolate("us/n1", time.Hour)
+		c.Network.Isolate("us/n1", time.Hour)
 		last := 3 * barrier.MaxOpen
 		for version := 2; version <= last; version++ {
 			if err := eu.Adopt(t.Context(), edit(version, 100-version, version)); err != nil {
@@ -45,7 +45,7 @@ func TestManyDocumentsWhileARegionIsCutOff(t *testing.T) {
 			}
 		}
 		both("cut off", 990, 10)
-		c.network.HealAll()
+		c.Network.HealAll()
 		time.Sleep(5 * time.Second)
 		if us, eu := us.Status().Epoch, eu.Status().Epoch; us != eu {
 			t.Errorf("open in us: %s; in eu: %s", us, eu)
@@ -66,7 +66,7 @@ func TestTwoNodesFold(t *testing.T) {
 		return documents.Parse(t, version, halves, fmt.Sprintf("name: l, limit: 1000, window: 1h, lending_limit: 0, weights: {us: %d, eu: %d}", 100-version, version))
 	}
 	started(t, edit(1), []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
-		c.network.Isolate("eu/n1", time.Hour)
+		c.Network.Isolate("eu/n1", time.Hour)
 		nodes := []*running{c.running["us/n1"], c.running["us/n2"]}
 		last := 3 * barrier.MaxOpen
 		for version := 2; version <= last; version++ {

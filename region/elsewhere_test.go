@@ -1,6 +1,6 @@
 //go:build !race
 
-package region
+package region_test
 
 import (
 	"fmt"
@@ -22,7 +22,7 @@ func loneRegion(t *testing.T, f func(t *testing.T, c *cluster, us *running, lost
 	d := documents.Parse(t, 1, []string{"us: {weight: 7}", "eu: {weight: 1}", "ap: {weight: 1}", "sa: {weight: 1}"}, long("fixed_window", 100, ", lending_limit: 0"))
 	inBubble(t, append([]string{"us/n2"}, fourAlone...), func(t *testing.T, c *cluster) {
 		c.sizes["us"] = 1
-		c.seed = c.gossipAddress("eu/n1").String()
+		c.Seed = "eu/n1"
 		for _, other := range fourAlone[1:] {
 			c.start(other, d)
 		}
@@ -31,8 +31,7 @@ func loneRegion(t *testing.T, f func(t *testing.T, c *cluster, us *running, lost
 		c.bootstrap = false
 		nextCell(10 * time.Minute)
 		us.check(t, request("b"))
-		for us.check(t, request("a")).Allowed {
-		}
+		us.usesUp(t, "a")
 		if used := us.state(t, request("a")).Used; used != 70 {
 			t.Fatalf("us used %d", used)
 		}
@@ -56,7 +55,7 @@ func decidedAgain(t *testing.T, c *cluster, us *running) {
 			return us.check(t, request(account)).Reason == admit.WithinLimit
 		})
 	}
-	c.within(20*time.Second, us.name+" to know a", func() bool { return us.check(t, request("a")).Reason == admit.OverLimit })
+	c.decides(us, 20*time.Second, admit.OverLimit, "a")
 	t.Logf("all are decided again after %v", time.Since(back).Round(time.Millisecond))
 }
 
@@ -98,15 +97,14 @@ func TestARegionOfOneNodeThatGoesOn(t *testing.T) {
 				time.Sleep(2 * time.Second)
 				hears := []string{"eu", "ap", "sa"}
 				for _, mate := range us.rights.Mates() {
-					c.network.CutBoth("us/n1", mate.Region+"/n1", 20*time.Second)
+					c.Network.CutBoth("us/n1", mate.Region+"/n1", 20*time.Second)
 					hears = slices.DeleteFunc(hears, func(other string) bool { return other == mate.Region })
 				}
 				if len(hears) != 1 {
 					t.Fatalf("%v have no copies", hears)
 				}
 				time.Sleep(2 * time.Second)
-				for us.check(t, request("c")).Allowed {
-				}
+				us.usesUp(t, "c")
 				time.Sleep(time.Second)
 				lost()
 				if restarts {
@@ -125,20 +123,17 @@ func TestARegionOfOneNodeThatGoesOn(t *testing.T) {
 func TestWhatNobodyHeardIsHadOnceMore(t *testing.T) {
 	loneRegion(t, func(t *testing.T, c *cluster, us *running, lost func()) {
 		for _, other := range fourAlone[1:] {
-			c.network.CutBoth("us/n1", other, 20*time.Second)
+			c.Network.CutBoth("us/n1", other, 20*time.Second)
 		}
 		time.Sleep(2 * time.Second)
-		unheard := 0
-		for us.check(t, request("c")).Allowed {
-			unheard++
-		}
+		unheard := us.usesUp(t, "c")
 		lost()
 		time.Sleep(20 * time.Second)
 		n, again := c.start("us/n1", us.config.Policy), 0
 		c.within(20*time.Second, "c to be decided", func() bool { return n.check(t, request("c")).Allowed })
 		for again++; n.check(t, request("c")).Allowed; again++ {
 		}
-		c.within(5*time.Second, "a to be known", func() bool { return n.check(t, request("a")).Reason == admit.OverLimit })
+		c.decides(n, 5*time.Second, admit.OverLimit, "a")
 		if unheard != 70 || again != 70 {
 			t.Errorf("%d admitted unheard, %d once more, 70 printed", unheard, again)
 		}
@@ -150,7 +145,7 @@ func TestWhatNobodyHeardIsHadOnceMore(t *testing.T) {
 func TestARegionOfOneNodeWaitsForAll(t *testing.T) {
 	loneRegion(t, func(t *testing.T, c *cluster, us *running, lost func()) {
 		lost()
-		c.network.CutBoth("us/n1", "ap/n1", time.Minute)
+		c.Network.CutBoth("us/n1", "ap/n1", time.Minute)
 		n := c.start("us/n1", us.config.Policy)
 		staysClosed(t, n, "a")
 		time.Sleep(30 * time.Second)
@@ -168,8 +163,8 @@ func TestCopiesElsewhereAreOfAll(t *testing.T) {
 			r := startRelay(t)
 			inBubble(t, append([]string{"us/n2"}, fourAlone...), func(t *testing.T, c *cluster) {
 				c.sizes["us"] = 1
-				c.network.CutBoth("us/n1", "us/n2", time.Hour)
-				c.seed = c.gossipAddress("eu/n1").String()
+				c.Network.CutBoth("us/n1", "us/n2", time.Hour)
+				c.Seed = "eu/n1"
 				for _, other := range fourAlone[1:] {
 					c.start(other, d)
 				}
@@ -181,8 +176,7 @@ func TestCopiesElsewhereAreOfAll(t *testing.T) {
 				c.servers["us"] = direct
 				nextCell(10 * time.Minute)
 				n1.check(t, request("b"))
-				for n2.check(t, request("a")).Allowed {
-				}
+				n2.usesUp(t, "a")
 				time.Sleep(3 * time.Second)
 				r.lead("")
 				if gone {

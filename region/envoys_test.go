@@ -1,4 +1,4 @@
-package region
+package region_test
 
 import (
 	"math/rand/v2"
@@ -14,6 +14,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/play/envoy"
+	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/decide/envoys"
 )
 
@@ -70,7 +71,7 @@ func (p *pooled) admit() {
 }
 
 // run has the proxy serve on a node's stream until stop is closed. latency is each way's.
-func (p *proxy) run(t *testing.T, n *Node, latency time.Duration, stop <-chan struct{}) {
+func (p *proxy) run(t *testing.T, n *region.Node, latency time.Duration, stop <-chan struct{}) {
 	s, err := n.Envoys().Open("api")
 	if err != nil {
 		t.Error(err)

@@ -1,6 +1,6 @@
 //go:build !race
 
-package region
+package region_test
 
 import (
 	"errors"
@@ -32,7 +32,7 @@ func admits(t *testing.T, when string, us, eu *running, here, there int) {
 func fencedWhileCutOff(t *testing.T, f func(t *testing.T, c *cluster, us, eu *running)) {
 	started(t, documents.Parse(t, 1, halves, fencedLimit), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us, eu := c.running["us/n1"], c.running["eu/n1"]
-		c.network.Isolate("us/n1", time.Hour)
+		c.Network.Isolate("us/n1", time.Hour)
 		if err := eu.Adopt(t.Context(), documents.With(t, "fenced: [us]", documents.Parse(t, 2, halves, fencedLimit))); err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func TestAFencedRegionReturns(t *testing.T) {
 		us = c.start("us/n1", documents.Parse(t, 1, halves, fencedLimit))
 		admits(t, "started again", us, eu, 0, 1000)
 		healed := time.Now()
-		c.network.HealAll()
+		c.Network.HealAll()
 		time.Sleep(time.Second)
 		admits(t, "heard", us, eu, 0, 500)
 		for us.check(t, request("b")).Allowed == false {
@@ -83,7 +83,7 @@ func TestAFenceIsObeyed(t *testing.T) {
 			}
 		}
 		adopt(us, documents.Parse(t, 9, halves, fencedLimit))
-		c.network.HealAll()
+		c.Network.HealAll()
 		time.Sleep(2 * time.Second)
 		obeys := func(when string) {
 			admits(t, when, us, eu, 0, 1000)
@@ -92,11 +92,11 @@ func TestAFenceIsObeyed(t *testing.T) {
 			}
 		}
 		obeys("heard")
-		c.network.Isolate("us/n1", time.Hour)
+		c.Network.Isolate("us/n1", time.Hour)
 		c.stop("us/n1")
 		us = c.start("us/n1", documents.Parse(t, 1, halves, fencedLimit))
 		obeys("started again, cut off")
-		c.network.HealAll()
+		c.Network.HealAll()
 		adopt(us, documents.With(t, "returned: {us: 1}", documents.Parse(t, 10, halves, fencedLimit)))
 		time.Sleep(8 * time.Second)
 		admits(t, "returned", us, eu, 500, 500)

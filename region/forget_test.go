@@ -1,12 +1,14 @@
-package region
+package region_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	labcluster "github.com/quotad/quotad/chaos/lab/cluster"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/memory/journal"
 	"github.com/quotad/quotad/region/memory/store"
@@ -215,7 +217,7 @@ func TestNodesThatForgetOneAfterTheOther(t *testing.T) {
 					t.Error("no node starts")
 				}
 				for name, n := range m.running {
-					if n.Node.ahead(n.config.Store.Latest()) > clockAhead {
+					if n.IsAhead() {
 						t.Errorf("%s has a store that is ahead", name)
 					}
 				}
@@ -232,14 +234,14 @@ func TestAMateThatTellsTheTimeTooLate(t *testing.T) {
 		near := store.Told{Shown: quantity.StoreTime(time.Now().UnixMicro())}
 		m.forget = true
 		cfg := m.made("us/n1")
-		n, err := New(cfg, Stepping{})
+		n, err := region.New(cfg, region.Stepping{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := n.mayGoBack(late); err == nil || !strings.Contains(err.Error(), "still knows that the store's time was") {
+		if err := n.MayGoBack(late); err == nil || !strings.Contains(err.Error(), "still knows that the store's time was") {
 			t.Errorf("a time that is ahead: %v", err)
 		}
-		if err := n.mayGoBack(near); err != nil {
+		if err := n.MayGoBack(near); err != nil {
 			t.Errorf("a time that is not: %v", err)
 		}
 		running, err := m.begin(cfg)
@@ -247,7 +249,7 @@ func TestAMateThatTellsTheTimeTooLate(t *testing.T) {
 			t.Fatal(err)
 		}
 		m.running["us/n1"] = running
-		if err := running.mayGoBack(late); err != nil {
+		if err := running.MayGoBack(late); err != nil {
 			t.Errorf("when it is open: %v", err)
 		}
 	})
@@ -320,8 +322,7 @@ func TestForgettingIsRefused(t *testing.T) {
 				m.jump(aDay)
 				m.empty()
 				m.forget, m.trust = true, tc.trust
-				m.redis.Store(int64(tc.redis))
-				m.nodes.Store(int64(tc.nodes))
+				m.ahead(tc.redis, tc.nodes)
 				if tc.why == "" {
 					m.start("us/n1")
 					return
@@ -331,8 +332,7 @@ func TestForgettingIsRefused(t *testing.T) {
 				if _, latest := cfg.Journal.StoreTime(); time.Until(time.UnixMicro(int64(latest))) < aDay-time.Minute {
 					t.Error("the journal has forgotten the time")
 				}
-				_, _, _ = cfg.Journal.Close(), cfg.Store.Close(), cfg.PeerListener.Close()
-				_, _ = cfg.Packets.Close(), cfg.Streams.Close()
+				labcluster.Discard(cfg)
 			})
 		})
 	}
@@ -348,7 +348,7 @@ func TestForgettingNeedsAnEmptyStore(t *testing.T) {
 		m.stop("us/n1")
 		m.forget = true
 		n1 = m.start("us/n1")
-		if n1.TakenBack() != (TakenBack{}) || n1.Status().Store.Losses != 0 {
+		if n1.TakenBack() != (region.TakenBack{}) || n1.Status().Store.Losses != 0 {
 			t.Errorf("the time went back: %+v", n1.TakenBack())
 		}
 		before := m.twins["us"].Replica(m.twins["us"].Replid())
@@ -369,17 +369,14 @@ func TestALimitThatIsOutWhenTimeIsTakenBack(t *testing.T) {
 				n1 := m.start("us/n1")
 				nextCell(10 * time.Minute)
 				cell := n1.check(t, request("a")).Cell
-				m.redis.Store(int64(jump))
-				m.nodes.Store(int64(jump))
+				m.ahead(jump, jump)
 				time.Sleep(2 * time.Second)
-				for n1.check(t, request("a")).Allowed {
-				}
+				n1.usesUp(t, "a")
 				if got := n1.check(t, request("a")).Cell; got != cell {
 					t.Fatal("another window")
 				}
 				time.Sleep(3 * time.Second)
-				m.redis.Store(0)
-				m.nodes.Store(0)
+				m.ahead(0, 0)
 				if err := n1.Adopt(t.Context(), documents.Parse(t, 2, alone, other)); err != nil {
 					t.Fatal(err)
 				}

@@ -1,6 +1,6 @@
 //go:build !race
 
-package region
+package region_test
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ func TestAPeerRegionOfTwoNodes(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			d := documents.Parse(t, 1, []string{"us: {weight: 7}", "eu: {weight: 1}", "ap: {weight: 1}", "sa: {weight: 1}"}, long("fixed_window", 100, ", lending_limit: 0"))
 			inBubble(t, append([]string{"sa/n2"}, fourAlone...), func(t *testing.T, c *cluster) {
-				c.seed = c.gossipAddress("eu/n1").String()
+				c.Seed = "eu/n1"
 				for _, other := range []string{"eu/n1", "ap/n1", "sa/n1", "sa/n2"} {
 					c.start(other, d)
 				}
@@ -30,27 +30,26 @@ func TestAPeerRegionOfTwoNodes(t *testing.T) {
 				nextCell(10 * time.Minute)
 				us.check(t, request("c"))
 				time.Sleep(5 * time.Second)
-				first := us.peers.Nodes("sa")[0]
+				first := us.Peers().Nodes("sa")[0]
 				heard, other := "sa/n1", "sa/n2"
 				if first == c.running["sa/n2"].config.PeerAdvertise {
 					heard, other = other, heard
 				}
 				// The one that is called stands still for a moment, so the other one is called from then on.
-				c.network.CutBoth("us/n1", heard, 6*time.Second)
+				c.Network.CutBoth("us/n1", heard, 6*time.Second)
 				c.within(20*time.Second, "the other node of sa to be called", func() bool {
-					return us.peers.Nodes("sa")[0] == c.running[other].config.PeerAdvertise
+					return us.Peers().Nodes("sa")[0] == c.running[other].config.PeerAdvertise
 				})
 				time.Sleep(8 * time.Second)
 				t.Logf("%s was heard of first, %s then", heard, other)
-				if us.peers.Nodes("sa")[0] != c.running[other].config.PeerAdvertise {
+				if us.Peers().Nodes("sa")[0] != c.running[other].config.PeerAdvertise {
 					t.Fatal("the first one is called again")
 				}
 				for _, mate := range us.rights.Mates() {
-					c.network.CutBoth("us/n1", mate.Region+"/n1", 30*time.Second)
+					c.Network.CutBoth("us/n1", mate.Region+"/n1", 30*time.Second)
 				}
 				time.Sleep(4 * time.Second)
-				for us.check(t, request("c")).Allowed {
-				}
+				us.usesUp(t, "c")
 				time.Sleep(3 * time.Second)
 				for _, p := range us.Status().Peers {
 					if p.Region == "sa" && p.Degraded {
@@ -63,7 +62,7 @@ func TestAPeerRegionOfTwoNodes(t *testing.T) {
 				case "gone":
 					c.stop(other)
 				case "later":
-					c.network.SetDelay(other, "us/n1", 400*time.Millisecond)
+					c.Network.SetDelay(other, "us/n1", 400*time.Millisecond)
 				}
 				time.Sleep(30 * time.Second)
 				us = c.start("us/n1", d)
@@ -79,7 +78,7 @@ func TestARegionOfTwoThatHasOne(t *testing.T) {
 	d := documents.Parse(t, 1, []string{"us: {weight: 8}", "eu: {weight: 1}", "ap: {weight: 1}"}, long("fixed_window", 100, ", lending_limit: 0"))
 	others := []string{"eu/n1", "eu/n2", "ap/n1", "ap/n2"}
 	inBubble(t, append([]string{"us/n1", "us/n2"}, others...), func(t *testing.T, c *cluster) {
-		c.seed = c.gossipAddress("eu/n1").String()
+		c.Seed = "eu/n1"
 		for _, other := range others {
 			c.start(other, d)
 		}
@@ -96,7 +95,7 @@ func TestARegionOfTwoThatHasOne(t *testing.T) {
 		c.flushAll("us")
 		time.Sleep(20 * time.Second)
 		us = c.start("us/n1", d)
-		c.within(40*time.Second, "b to be decided", func() bool { return us.check(t, request("b")).Reason == admit.WithinLimit })
+		c.decides(us, 40*time.Second, admit.WithinLimit, "b")
 	})
 }
 
@@ -119,16 +118,15 @@ func TestABlipBeforeTheLoss(t *testing.T) {
 					us.check(t, request("c"))
 					time.Sleep(5 * time.Second)
 					first, other := "eu/n1", "eu/n2"
-					if us.peers.Nodes("eu")[0] == c.running[other].config.PeerAdvertise {
+					if us.Peers().Nodes("eu")[0] == c.running[other].config.PeerAdvertise {
 						first, other = other, first
 					}
-					c.network.CutBoth("us/n1", first, 6*time.Second)
+					c.Network.CutBoth("us/n1", first, 6*time.Second)
 					time.Sleep(20 * time.Second)
-					if us.peers.Nodes("eu")[0] != c.running[other].config.PeerAdvertise {
+					if us.Peers().Nodes("eu")[0] != c.running[other].config.PeerAdvertise {
 						t.Fatal("the first one is called again")
 					}
-					for us.check(t, request("c")).Allowed {
-					}
+					us.usesUp(t, "c")
 					time.Sleep(30 * time.Second)
 					if n := us.rights.Numbers().Copies; n != 1 {
 						t.Fatalf("%d copies", n)
@@ -139,16 +137,11 @@ func TestABlipBeforeTheLoss(t *testing.T) {
 					case "gone":
 						c.stop(other)
 					case "later":
-						c.network.SetDelay(other, "us/n1", 400*time.Millisecond)
+						c.Network.SetDelay(other, "us/n1", 400*time.Millisecond)
 					}
 					time.Sleep(20 * time.Second)
 					us = c.start("us/n1", d)
-					for range 30 {
-						if d := us.check(t, request("c")); d.Allowed {
-							t.Fatalf("what was used is admitted again: %+v", d)
-						}
-						time.Sleep(time.Second)
-					}
+					us.admitsNothing(t, "c", 30)
 					t.Logf("%v", us.check(t, request("c")).Reason)
 				})
 			})
@@ -165,8 +158,8 @@ func TestTheStoresTimeStandsStill(t *testing.T) {
 			d := documents.Parse(t, 1, []string{"us: {weight: 7}", "eu: {weight: 1}", "ap: {weight: 1}", "sa: {weight: 1}"}, long("fixed_window", 100, ", lending_limit: 0"))
 			inBubble(t, fourAlone, func(t *testing.T, c *cluster) {
 				var ahead atomic.Int64
-				c.twins["us"] = clockOf(func() time.Duration { return time.Duration(ahead.Load()) })
-				c.seed = c.gossipAddress("eu/n1").String()
+				c.twins["us"] = twinOf("r", func() time.Duration { return time.Duration(ahead.Load()) })
+				c.Seed = "eu/n1"
 				for _, other := range fourAlone[1:] {
 					c.start(other, d)
 				}
@@ -184,11 +177,10 @@ func TestTheStoresTimeStandsStill(t *testing.T) {
 				}
 				time.Sleep(time.Second)
 				for _, mate := range us.rights.Mates() {
-					c.network.CutBoth("us/n1", mate.Region+"/n1", 30*time.Second)
+					c.Network.CutBoth("us/n1", mate.Region+"/n1", 30*time.Second)
 				}
 				time.Sleep(4 * time.Second)
-				for us.check(t, request("c")).Allowed {
-				}
+				us.usesUp(t, "c")
 				time.Sleep(5 * time.Second)
 				c.loseJournal("us/n1")
 				c.flushAll("us")
@@ -208,12 +200,12 @@ func TestARegionOfTwoThatHasOneAfterABlip(t *testing.T) {
 			others := []string{"eu/n2", "eu/n1", "ap/n2", "ap/n1"}
 			inBubble(t, append([]string{"us/n1", "us/n2"}, others...), func(t *testing.T, c *cluster) {
 				c.sizes["us"] = nodes
-				c.seed = c.gossipAddress("eu/n2").String()
+				c.Seed = "eu/n2"
 				for _, other := range others {
 					c.start(other, d)
 				}
-				c.network.CutBoth("us/n1", "eu/n1", 20*time.Second)
-				c.network.CutBoth("us/n1", "ap/n1", 20*time.Second)
+				c.Network.CutBoth("us/n1", "eu/n1", 20*time.Second)
+				c.Network.CutBoth("us/n1", "ap/n1", 20*time.Second)
 				us := c.start("us/n1", d)
 				time.Sleep(30 * time.Second)
 				c.meet()
@@ -224,13 +216,13 @@ func TestARegionOfTwoThatHasOneAfterABlip(t *testing.T) {
 				if n := us.rights.Numbers().Copies; n != 2 {
 					t.Fatalf("%d copies", n)
 				}
-				t.Logf("eu %v, ap %v", us.peers.Nodes("eu")[0] == c.running["eu/n1"].config.PeerAdvertise, us.peers.Nodes("ap")[0] == c.running["ap/n1"].config.PeerAdvertise)
+				t.Logf("eu %v, ap %v", us.Peers().Nodes("eu")[0] == c.running["eu/n1"].config.PeerAdvertise, us.Peers().Nodes("ap")[0] == c.running["ap/n1"].config.PeerAdvertise)
 				c.loseJournal("us/n1")
 				c.flushAll("us")
-				c.seed = c.gossipAddress("eu/n1").String()
+				c.Seed = "eu/n1"
 				time.Sleep(20 * time.Second)
 				us = c.start("us/n1", d)
-				c.within(40*time.Second, "b to be decided", func() bool { return us.check(t, request("b")).Reason == admit.WithinLimit })
+				c.decides(us, 40*time.Second, admit.WithinLimit, "b")
 			})
 		})
 	}
@@ -275,28 +267,19 @@ func TestALoneNodeThatEndsInOrder(t *testing.T) {
 func TestANewNodeWhoseClockIsNotBelieved(t *testing.T) {
 	d := documents.Parse(t, 1, halves, long("fixed_window", 100, ", lending_limit: 0"))
 	inBubble(t, []string{"us/n1", "eu/n1", "us/n2"}, func(t *testing.T, c *cluster) {
-		c.seed = c.gossipAddress("eu/n1").String()
+		c.Seed = "eu/n1"
 		c.sizes["us"] = 1
-		twin := c.onTwin("us")
+		c.onTwin("us")
 		c.start("eu/n1", d)
 		n1 := c.start("us/n1", d)
 		c.meet()
 		nextCell(10 * time.Minute)
 		c.bootstrap = false
-		for n1.check(t, request("c")).Allowed {
-		}
+		n1.usesUp(t, "c")
 		c.stop("us/n1")
 		var ahead atomic.Int64
 		ahead.Store(int64(-48 * time.Hour))
-		cfg := c.config("us/n2", d)
-		cfg.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-		cfg.Store, _ = twin.ConnectWithin(c.deadline, cfg.Now)
-		n, err := Start(t.Context(), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n2 := &running{Node: n, name: "us/n2", journal: cfg.Journal}
-		c.running["us/n2"] = n2
+		n2 := c.start("us/n2", d, c.clockAhead(func() time.Duration { return time.Duration(ahead.Load()) }))
 		time.Sleep(8 * time.Second)
 		c.flushAll("us")
 		ahead.Store(0)

@@ -1,4 +1,4 @@
-package region
+package region_test
 
 import (
 	"fmt"
@@ -115,7 +115,7 @@ func (c *cluster) servesAllAtOnce(t *testing.T, q admit.Request) {
 // that they are degraded.
 func (c *cluster) servesAtHomeAlone(t *testing.T, q admit.Request) {
 	home, away := c.homeOf(t, q)
-	c.network.Isolate(home.name, time.Hour)
+	c.Network.Isolate(home.name, time.Hour)
 	for _, after := range []time.Duration{0, 5 * time.Second} {
 		time.Sleep(after)
 		for _, n := range away {
@@ -185,7 +185,7 @@ func TestHomeModeByDefault(t *testing.T) {
 					t.Errorf("%s: all is used: %+v", kind, got)
 				}
 				for _, n := range away {
-					c.network.Isolate(n.name, time.Hour)
+					c.Network.Isolate(n.name, time.Hour)
 				}
 				time.Sleep(5 * time.Second)
 				if got = away[1].check(t, q); got.Allowed || got.Reason != admit.OverLimit || got.RetryAfter <= 0 ||

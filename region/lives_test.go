@@ -1,6 +1,6 @@
 //go:build !race
 
-package region
+package region_test
 
 import (
 	"fmt"
@@ -32,16 +32,15 @@ func TestALaterLifeThatOthersHear(t *testing.T) {
 				n2.check(t, request("a"))
 				time.Sleep(3 * time.Second)
 				r.lead("")
-				c.network.CutBoth("us/n1", "us/n2", time.Hour)
+				c.Network.CutBoth("us/n1", "us/n2", time.Hour)
 				if restarts {
 					c.stop("us/n2")
 					n2 = c.start("us/n2", d)
 				}
 				time.Sleep(time.Second)
-				for n2.check(t, request("a")).Allowed {
-				}
+				n2.usesUp(t, "a")
 				for range 40 {
-					if time.Sleep(time.Second); !n1.sees("us/n2", 0) {
+					if time.Sleep(time.Second); !n1.Sees("us/n2", 0) {
 						t.Log("us/n1 does not hear of us/n2")
 					}
 				}
@@ -49,12 +48,7 @@ func TestALaterLifeThatOthersHear(t *testing.T) {
 				c.stop("us/n2")
 				c.stop("us/n3")
 				reconnect()
-				for range 60 {
-					if d := n1.check(t, request("a")); d.Allowed && d.Reason == admit.WithinLimit {
-						t.Fatalf("what us/n2 used is admitted again: %+v", d)
-					}
-					time.Sleep(time.Second)
-				}
+				n1.admitsNothing(t, "a", 60)
 				t.Logf("%+v", n1.check(t, request("a")))
 			})
 		})
@@ -71,12 +65,11 @@ func TestNamesOfALaterLife(t *testing.T) {
 			inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 				c.sizes["us"] = 1
 				n1 := c.start("us/n1", d)
-				c.network.CutBoth("us/n1", "us/n2", time.Hour) // no copies
+				c.Network.CutBoth("us/n1", "us/n2", time.Hour) // no copies
 				n2 := c.start("us/n2", d)
 				nextCell(10 * time.Minute)
 				time.Sleep(15 * time.Second)
-				for n2.check(t, request("a")).Allowed {
-				}
+				n2.usesUp(t, "a")
 				time.Sleep(2 * time.Second)
 				c.loseJournal("us/n2")
 				c.flushAll("us")
@@ -90,12 +83,7 @@ func TestNamesOfALaterLife(t *testing.T) {
 					c.stop("us/n1")
 					n1 = c.start("us/n1", d)
 				}
-				for range 20 {
-					if d := n1.check(t, request("a")); d.Allowed {
-						t.Fatalf("what us/n2 used is admitted again: %+v", d)
-					}
-					time.Sleep(time.Second)
-				}
+				n1.admitsNothing(t, "a", 20)
 			})
 		})
 	}
@@ -120,7 +108,7 @@ func TestAGenerationAfterTheLoss(t *testing.T) {
 					us.check(t, request("b"))
 					c.within(5*time.Second, "another generation", func() bool { return us.Status().Generation > generation })
 				}
-				c.within(30*time.Second, "c to be decided", func() bool { return us.check(t, request("c")).Reason == admit.WithinLimit })
+				c.decides(us, 30*time.Second, admit.WithinLimit, "c")
 			})
 		})
 	}
@@ -158,8 +146,7 @@ func TestASecondLossOfTwo(t *testing.T) {
 		n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
 		c.meet()
 		nextCell(10 * time.Minute)
-		for n2.check(t, request("a")).Allowed {
-		}
+		n2.usesUp(t, "a")
 		n2.check(t, request("b"))
 		n2.check(t, request("c"))
 		time.Sleep(5 * time.Second)
@@ -168,8 +155,8 @@ func TestASecondLossOfTwo(t *testing.T) {
 		time.Sleep(8 * time.Second)
 		c.start("us/n2", d)
 		c.meet()
-		c.within(20*time.Second, "b to be decided", func() bool { return n1.check(t, request("b")).Reason == admit.WithinLimit })
-		c.within(20*time.Second, "a to be decided", func() bool { return n1.check(t, request("a")).Reason == admit.OverLimit })
+		c.decides(n1, 20*time.Second, admit.WithinLimit, "b")
+		c.decides(n1, 20*time.Second, admit.OverLimit, "a")
 		time.Sleep(90 * time.Second)
 		c.flushAll("us")
 		for _, account := range []string{"b", "c", "unused2"} {
@@ -192,15 +179,14 @@ func TestWhatAnEarlierLossHid(t *testing.T) {
 	d := documents.Parse(t, 1, []string{"us: {weight: 7}", "eu: {weight: 1}", "ap: {weight: 1}", "sa: {weight: 1}"}, long("fixed_window", 100, ", lending_limit: 0"))
 	inBubble(t, append([]string{"us/n2"}, fourAlone...), func(t *testing.T, c *cluster) {
 		c.sizes["us"] = 1
-		c.network.CutBoth("us/n1", "us/n2", time.Hour)
-		c.seed = c.gossipAddress("eu/n1").String()
+		c.Network.CutBoth("us/n1", "us/n2", time.Hour)
+		c.Seed = "eu/n1"
 		for _, other := range fourAlone[1:] {
 			c.start(other, d)
 		}
 		n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
 		nextCell(10 * time.Minute)
-		for n2.check(t, request("a")).Allowed {
-		}
+		n2.usesUp(t, "a")
 		n2.check(t, request("probe"))
 		time.Sleep(3 * time.Second)
 		c.stop("us/n2")
@@ -215,12 +201,7 @@ func TestWhatAnEarlierLossHid(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		c.bootstrap = false
 		n1 = c.start("us/n1", d)
-		for range 30 {
-			if d := n1.check(t, request("a")); d.Allowed {
-				t.Fatalf("what us/n2 used is admitted again: %+v", d)
-			}
-			time.Sleep(time.Second)
-		}
+		n1.admitsNothing(t, "a", 30)
 		t.Logf("%v", n1.check(t, request("a")).Reason)
 	})
 }
@@ -245,7 +226,7 @@ func TestAZoneReplacedUnderAnotherName(t *testing.T) {
 		n3 := c.start("us/n3", d)
 		c.meet()
 		defer func() {
-			c.within(20*time.Second, "us/n1 to decide b", func() bool { return n1.check(t, request("b")).Reason == admit.WithinLimit })
+			c.decides(n1, 20*time.Second, admit.WithinLimit, "b")
 		}()
 		begun := time.Now()
 		for n3.check(t, request("b")).Reason != admit.WithinLimit {
@@ -275,7 +256,7 @@ func TestADeletionAfterAZone(t *testing.T) {
 		n2 = c.start("us/n2", d)
 		c.meet()
 		for _, n := range []*running{n1, n2} {
-			c.within(20*time.Second, "b to be decided", func() bool { return n.check(t, request("b")).Reason == admit.WithinLimit })
+			c.decides(n, 20*time.Second, admit.WithinLimit, "b")
 		}
 		time.Sleep(90 * time.Second)
 		c.delete("us", n1, "long", request("b"))

@@ -1,4 +1,4 @@
-package region
+package region_test
 
 import (
 	"context"
@@ -30,8 +30,7 @@ func TestLookAt(t *testing.T) {
 			l.Inspected.Used != 0 || l.Terms.Entitlement != 4 || l.Limit.Name != "minute" {
 			t.Errorf("before any request: %+v, %v", l, err)
 		}
-		for n.check(t, request("a")).Allowed {
-		}
+		n.usesUp(t, "a")
 		l, err := n.LookAt(t.Context(), id, true)
 		if ago := time.Since(l.Last.At); err != nil || !l.LastKnown || l.Last.Admitted ||
 			l.Last.Reason != admit.OverLimit || ago < -time.Second || ago > time.Second {
@@ -45,7 +44,7 @@ func TestLookAt(t *testing.T) {
 			again.Inspected.Used != l.Inspected.Used || again.Last != l.Last {
 			t.Errorf("a look left something behind: %+v, %v", again, err)
 		}
-		c.network.Isolate("us/n1", time.Hour)
+		c.Network.Isolate("us/n1", time.Hour)
 		c.within(10*time.Second, "us is degraded towards two regions", func() bool {
 			l, err := n.LookAt(t.Context(), id, false)
 			return err == nil && len(l.Degraded) == 2 && !l.Degraded[0].Since.IsZero() &&

@@ -1,4 +1,4 @@
-package region
+package region_test
 
 import (
 	"errors"
@@ -15,10 +15,10 @@ import (
 	"github.com/quotad/quotad/chaos/lab/bubble"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
-	"github.com/quotad/quotad/chaos/lab/network"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/memory/store"
 )
@@ -190,7 +190,7 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 			callers.Go(func() { n.load(t, request("a"), 3, 2*time.Second) })
 		}
 		callers.Wait()
-		c.network.Isolate("eu/n1", time.Hour) // calls under way do not hold anybody up
+		c.Network.Isolate("eu/n1", time.Hour) // calls under way do not hold anybody up
 		time.Sleep(time.Second)
 		for _, n := range c.running {
 			if err := errors.Join(n.Close(), n.Close()); err != nil {
@@ -203,7 +203,7 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 				t.Errorf("a closed node still works:\n%s", stack)
 			}
 		}
-		c.network.HealAll()
+		c.Network.HealAll()
 		synctest.Wait()
 		if left := bubbleGoroutines(t); len(left) > before {
 			t.Errorf("%d goroutines, %d before:\n%s", len(left), before, strings.Join(left, "\n\n"))
@@ -230,7 +230,7 @@ func TestCheckOnAClosedNode(t *testing.T) {
 		}
 	})
 	bubble.Test(t, func(t *testing.T) {
-		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere,
+		n := region.Unstarted(t, 1, documents.Parse(t, 1, region.HereAndThere,
 			"name: second, limit: 5, window: 1s"))
 		waits := make(chan error)
 		go func() {
@@ -238,7 +238,7 @@ func TestCheckOnAClosedNode(t *testing.T) {
 			waits <- err
 		}()
 		synctest.Wait()
-		close(n.life.closed)
+		n.Ends()
 		if err := <-waits; !errors.Is(err, admit.ErrClosed) {
 			t.Errorf("a request that waited: %v", err)
 		}
@@ -415,14 +415,10 @@ func TestNoStartWithoutRights(t *testing.T) {
 	t.Parallel()
 	server := fixtures.Process(t)
 	admin := fixtures.Operator(t, server)
-	c := &cluster{t: t, dir: t.TempDir(), network: network.New(), sizes: map[string]int{"here": 1},
-		running: map[string]*running{}, bootstrap: true, deadline: storeTimeout,
-		servers: map[string]*servers.Server{"here": {URL: strings.Replace(server.URL, "://",
-			"://node:horse@", 1)}}}
-	c.network.Host("here/n1")
-	c.seed = c.gossipAddress("here/n1").String()
+	c := newCluster(t, t.TempDir(), "here/n1")
+	c.servers["here"] = &servers.Server{URL: strings.Replace(server.URL, "://", "://node:horse@", 1)}
 	defer c.close()
-	d := documents.Parse(t, 1, hereAndThere, "name: hour, limit: 100, window: 1h")
+	d := documents.Parse(t, 1, region.HereAndThere, "name: hour, limit: 100, window: 1h")
 	rights := func(rules string) {
 		args := []any{"ACL", "SETUSER", "node", "reset", ">horse"}
 		for _, rule := range strings.Fields(rules) {
@@ -456,7 +452,7 @@ func TestNoStartWithoutRights(t *testing.T) {
 }
 
 func TestNotReadyBeforeTheStoreIsOpen(t *testing.T) {
-	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: second, limit: 5, window: 1s"))
+	n := region.Unstarted(t, 1, documents.Parse(t, 1, region.HereAndThere, "name: second, limit: 5, window: 1s"))
 	if err := n.Ready(); !errors.Is(err, store.ErrUnknownStore) {
 		t.Errorf("ready: %v", err)
 	}

@@ -1,6 +1,6 @@
 //go:build !race
 
-package region
+package region_test
 
 import (
 	"fmt"
@@ -31,7 +31,7 @@ func TestALimitPutBackWhileARegionIsCutOff(t *testing.T) {
 			all := putBack(t, "2s", between...)
 			started(t, all[0], []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 				us, eu := c.running["us/n1"], c.running["eu/n1"]
-				c.network.Isolate("us/n1", time.Hour)
+				c.Network.Isolate("us/n1", time.Hour)
 				for _, d := range all[1:] {
 					if err := eu.Adopt(t.Context(), d); err != nil {
 						t.Fatal(err)
@@ -46,7 +46,7 @@ func TestALimitPutBackWhileARegionIsCutOff(t *testing.T) {
 						t.Errorf("us admitted %d, eu %d of 1,000, want 990 and 10; then %+v", here, there, last)
 					}
 				}
-				c.network.HealAll()
+				c.Network.HealAll()
 				time.Sleep(8 * time.Second)
 				nextCell(2 * time.Second)
 				here, _ := us.drain(t, request("a"), 1100)

@@ -1,11 +1,9 @@
-package region
+package region_test
 
 import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -20,14 +18,9 @@ import (
 func (c *cluster) loseJournal(name string) {
 	c.t.Helper()
 	c.stop(name)
-	if err := os.Remove(c.journal(name)); err != nil {
+	if err := os.Remove(c.Journal(name)); err != nil {
 		c.t.Fatal(err)
 	}
-}
-
-// journal returns the path of a node's journal.
-func (c *cluster) journal(name string) string {
-	return filepath.Join(c.dir, strings.ReplaceAll(name, "/", "-"))
 }
 
 // TestAJournalThatWasReplacedIsWholeAgain: a node loses its journal in the middle of a long window, reads
@@ -53,7 +46,7 @@ func TestAJournalThatWasReplacedIsWholeAgain(t *testing.T) {
 		c.flushAll("us")
 		for _, n := range []*running{n1, n2} {
 			for _, account := range []string{"a", "b", "many7", "unused by " + n.name} {
-				c.within(10*time.Second, n.name+" to decide "+account, func() bool { return n.check(t, request(account)).Reason == admit.WithinLimit })
+				c.decides(n, 10*time.Second, admit.WithinLimit, account)
 			}
 		}
 		for _, account := range []string{"a", "b"} {
@@ -123,9 +116,7 @@ func TestRowsAreRead(t *testing.T) {
 		nextCell(10 * time.Minute)
 		used := 0
 		c.within(time.Minute, "eu to borrow", func() bool {
-			for eu.check(t, request("a")).Allowed {
-				used++
-			}
+			used += eu.usesUp(t, "a")
 			return used > 60
 		})
 		for _, name := range []string{"us/n1", "us/n2"} {
@@ -143,9 +134,7 @@ func TestRowsAreRead(t *testing.T) {
 			}
 			return d.Reason == admit.WithinLimit
 		})
-		for n.check(t, request("a")).Allowed {
-			used++
-		}
+		used += n.usesUp(t, "a")
 		if used > 100 {
 			t.Errorf("%d admitted of 100", used)
 		}

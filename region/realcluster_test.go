@@ -1,4 +1,4 @@
-package region
+package region_test
 
 import (
 	"testing"
@@ -6,8 +6,8 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
-	"github.com/quotad/quotad/chaos/lab/network"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/region"
 )
 
 // TestTwoRegionsOnRealServers: one region has a Redis Cluster of three masters, the other a single
@@ -16,16 +16,10 @@ import (
 func TestTwoRegionsOnRealServers(t *testing.T) {
 	t.Parallel()
 	three, one := fixtures.Started(t)(servers.StartCluster(t.Context(), 3)), fixtures.Process(t)
-	c := &cluster{t: t, dir: t.TempDir(), network: network.New(),
-		servers: map[string]*servers.Server{"here": three, "there": one},
-		sizes:   map[string]int{"here": 1, "there": 1}, running: map[string]*running{},
-		bootstrap: true, deadline: storeTimeout, real: true}
-	for _, name := range []string{"here/n1", "there/n1"} {
-		c.network.Host(name)
-	}
-	c.seed = c.gossipAddress("here/n1").String()
+	c := newCluster(t, t.TempDir(), "here/n1", "there/n1")
+	c.servers["here"], c.servers["there"], c.real = three, one, true
 	defer c.close()
-	d := documents.Parse(t, 1, hereAndThere, "name: per-account, limit: 100, window: 24h",
+	d := documents.Parse(t, 1, region.HereAndThere, "name: per-account, limit: 100, window: 24h",
 		"name: per-address, key: [address], limit: 1000, window: 24h")
 	here, there := c.start("here/n1", d), c.start("there/n1", d)
 	c.meet()

@@ -1,4 +1,4 @@
-package region
+package region_test
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
-	"github.com/quotad/quotad/chaos/lab/network"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
@@ -27,15 +26,9 @@ const day = "name: long, limit: 200, window: 24h, on_store_failure: deny"
 func inRealTime(t *testing.T, s *servers.Server, limits ...string) (c *cluster, r *relay) {
 	t.Helper()
 	r = startRelay(t)
-	c = &cluster{t: t, dir: t.TempDir(), network: network.New(),
-		servers: map[string]*servers.Server{"us": {URL: r.url()}},
-		sizes:   map[string]int{"us": 2}, running: map[string]*running{}, bootstrap: true,
-		deadline: storeTimeout, real: true}
+	c = newCluster(t, t.TempDir(), "us/n1", "us/n2")
+	c.servers["us"], c.real = &servers.Server{URL: r.url()}, true
 	r.lead(s.URL)
-	for _, name := range []string{"us/n1", "us/n2"} {
-		c.network.Host(name)
-	}
-	c.seed = c.gossipAddress("us/n1").String()
 	t.Cleanup(c.close)
 	d := documents.Parse(t, 1, alone, limits...)
 	c.start("us/n1", d)

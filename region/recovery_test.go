@@ -1,4 +1,4 @@
-package region
+package region_test
 
 import (
 	"fmt"
@@ -273,15 +273,15 @@ func TestWhoKnowsWhatWasLent(t *testing.T) {
 					c.stop("us/n2")
 				}
 				if tc.fresh {
-					if err := os.RemoveAll(filepath.Join(c.dir, "us-n2")); err != nil {
+					if err := os.RemoveAll(filepath.Join(c.Dir, "us-n2")); err != nil {
 						t.Fatal(err)
 					}
-					c.start("us/n2", d)
-					c.meet()
+					c.start("us/n2", d) // it has not read the store yet
+					c.within(time.Second, "us/n1 to see it", func() bool { return len(us.Members()) == 3 })
 				}
 				if tc.cut {
-					c.network.CutBoth("us/n1", "eu/n1", 20*time.Second)
-					c.network.CutBoth("us/n2", "eu/n1", 20*time.Second)
+					c.Network.CutBoth("us/n1", "eu/n1", 20*time.Second)
+					c.Network.CutBoth("us/n2", "eu/n1", 20*time.Second)
 				}
 				c.flushAll("us")
 				admitted += c.noticesLoss(us, q, generation)

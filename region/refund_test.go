@@ -1,4 +1,4 @@
-package region
+package region_test
 
 import (
 	"context"
@@ -357,7 +357,7 @@ func TestReceiptsAfterTheJournalIsLost(t *testing.T) {
 			n := c.start("us/n1", d)
 			n.refunds(t, n.charged(t, cost("a", 3)), false, all)
 			c.stop("us/n1")
-			if err := os.Remove(filepath.Join(c.dir, "us-n1")); err != nil {
+			if err := os.Remove(filepath.Join(c.Dir, "us-n1")); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,4 +1,4 @@
-package region
+package region_test
 
 import (
 	"errors"
@@ -8,6 +8,19 @@ import (
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/memory/store"
 )
+
+// threeRegions is three regions, of which two have 40 % each.
+var threeRegions = []string{"us: {weight: 40}", "eu: {weight: 40}", "ap: {weight: 20}"}
+
+// asked is what limits are matched by.
+func asked(q admit.Request) (domain string, descriptors map[string]string) {
+	return q.Domain, q.Descriptors
+}
+
+// request is one unit of an account's in domain api.
+func request(account string) admit.Request {
+	return admit.Request{Domain: "api", Descriptors: map[string]string{"account": account}, Cost: 1}
+}
 
 // named is a request with an id.
 func named(account, id string, units quantity.Units) admit.Request {

@@ -1,6 +1,6 @@
 //go:build !race
 
-package region
+package region_test
 
 import (
 	"bytes"
@@ -52,13 +52,10 @@ func TestWhoWasAnsweredLater(t *testing.T) {
 				n2.check(t, request("a"))
 				time.Sleep(3 * time.Second)
 				r.lead("")
-				c.network.CutBoth("us/n1", "us/n2", time.Hour)
-				c.network.CutBoth("us/n3", "us/n2", time.Hour)
+				c.Network.CutBoth("us/n1", "us/n2", time.Hour)
+				c.Network.CutBoth("us/n3", "us/n2", time.Hour)
 				time.Sleep(5 * time.Second)
-				used := 1
-				for n2.check(t, request("a")).Allowed {
-					used++
-				}
+				used := 1 + n2.usesUp(t, "a")
 				time.Sleep(10 * time.Second)
 				c.loseJournal("us/n2")
 				c.flushAll("us")
@@ -94,11 +91,10 @@ func TestUseHeardByCopyHidesAnswers(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		n3.check(t, request("a")) // what us/n3 sees is copied to us/n1
 		time.Sleep(3 * time.Second)
-		c.network.CutBoth("us/n1", "us/n2", time.Hour)
-		c.network.CutBoth("us/n3", "us/n2", time.Hour)
+		c.Network.CutBoth("us/n1", "us/n2", time.Hour)
+		c.Network.CutBoth("us/n3", "us/n2", time.Hour)
 		time.Sleep(time.Second)
-		for n2.check(t, request("a")).Allowed {
-		}
+		n2.usesUp(t, "a")
 		time.Sleep(45 * time.Second)
 		c.loseJournal("us/n2")
 		c.flushAll("us")
@@ -176,7 +172,7 @@ func TestFirstHeardLate(t *testing.T) {
 				n1.check(t, request("warm"))
 				time.Sleep(3 * time.Second)
 				r.lead("")
-				c.network.CutBoth("us/n1", "us/n2", time.Minute)
+				c.Network.CutBoth("us/n1", "us/n2", time.Minute)
 				heals := time.Now().Add(time.Minute)
 				c.servers["us"] = unread(direct)
 				n2 := c.start("us/n2", d)
@@ -232,13 +228,10 @@ func TestFirstHeardAfterARestart(t *testing.T) {
 		c.stop("us/n1")
 		c.servers["us"] = unread(direct)
 		n2 := c.start("us/n2", d)
-		used := 0
-		for n2.check(t, request("a")).Allowed {
-			used++
-		}
+		used := n2.usesUp(t, "a")
 		time.Sleep(5 * time.Second)
 		c.loseJournal("us/n2")
-		c.seed = c.gossipAddress("us/n2").String()
+		c.Seed = "us/n2"
 		c.start("us/n2", d)
 		c.servers["us"] = direct
 		time.Sleep(5 * time.Second)
@@ -260,7 +253,7 @@ func TestACopyOfAMomentThatLasts(t *testing.T) {
 	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
 	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		var ahead atomic.Int64
-		c.twins["us"] = clockOf(func() time.Duration { return time.Duration(ahead.Load()) })
+		c.twins["us"] = twinOf("r", func() time.Duration { return time.Duration(ahead.Load()) })
 		n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
 		c.meet()
 		nextCell(10 * time.Minute)
@@ -272,12 +265,9 @@ func TestACopyOfAMomentThatLasts(t *testing.T) {
 		time.Sleep(time.Second)
 		n1.check(t, request("a"))
 		time.Sleep(time.Second)
-		c.network.CutBoth("us/n1", "us/n2", 10*time.Second)
+		c.Network.CutBoth("us/n1", "us/n2", 10*time.Second)
 		time.Sleep(time.Second)
-		used := 1
-		for n2.check(t, request("a")).Allowed {
-			used++
-		}
+		used := 1 + n2.usesUp(t, "a")
 		time.Sleep(2 * time.Second)
 		c.loseJournal("us/n2")
 		c.flushAll("us")
@@ -306,7 +296,7 @@ func TestAZoneLostTwice(t *testing.T) {
 			time.Sleep(15 * time.Second)
 			c.start("us/n2", d)
 			c.meet()
-			c.within(30*time.Second, "b to be decided", func() bool { return n1.check(t, request("b")).Reason == admit.WithinLimit })
+			c.decides(n1, 30*time.Second, admit.WithinLimit, "b")
 			time.Sleep(90 * time.Second)
 		}
 		for _, account := range []string{"b", "c", "unused2"} {

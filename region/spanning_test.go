@@ -1,4 +1,4 @@
-package region
+package region_test
 
 import (
 	"strings"
@@ -8,6 +8,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/chaos/lab/suite"
+	"github.com/quotad/quotad/region"
 )
 
 // asCluster makes a region's embedded Redis pass for a Redis Cluster of one server, whose keys are
@@ -25,20 +26,16 @@ func TestTransfersWithACluster(t *testing.T) {
 	suite.LongWithRace(t)
 	inBubble(t, []string{"here/n1", "there/n1"}, func(t *testing.T, c *cluster) {
 		c.asCluster("here")
-		d := documents.Parse(t, 1, hereAndThere, "name: a, limit: 1000, window: 1h")
+		d := documents.Parse(t, 1, region.HereAndThere, "name: a, limit: 1000, window: 1h")
 		here, there := c.start("here/n1", d), c.start("there/n1", d)
 		c.meet()
 		total := map[string]int{}
 		for _, account := range []string{"1", "2", "3"} {
 			c.within(10*time.Second, "rights to come", func() bool {
-				for here.check(t, request(account)).Allowed {
-					total[account]++
-				}
+				total[account] += here.usesUp(t, account)
 				return total[account] > 600
 			})
-			for there.check(t, request(account)).Allowed {
-				total[account]++
-			}
+			total[account] += there.usesUp(t, account)
 			if total[account] > 1000 {
 				t.Errorf("account %s: %d admitted of 1000", account, total[account])
 			}

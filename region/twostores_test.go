@@ -1,4 +1,4 @@
-package region
+package region_test
 
 import (
 	"os"
@@ -12,7 +12,6 @@ import (
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy"
-	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/decide/admit"
 )
 
@@ -28,9 +27,7 @@ func twoStores(t *testing.T, f func(t *testing.T, c *cluster, first *lab.Twin,
 		c.start("eu/n1", d)
 		c.meet()
 		first := c.twins["us"]
-		c.twins["us"] = lab.NewTwin(func() quantity.StoreTime {
-			return quantity.StoreTime(time.Now().UnixMicro())
-		}, "us-2")
+		c.twins["us"] = twinAhead("us-2", 0)
 		f(t, c, first, d)
 	})
 }
@@ -39,7 +36,7 @@ func twoStores(t *testing.T, f func(t *testing.T, c *cluster, first *lab.Twin,
 func (c *cluster) startApart(d *policy.Document, lasts time.Duration) *running {
 	c.t.Helper()
 	for _, other := range []string{"us/n1", "eu/n1"} {
-		c.network.CutBoth("us/n2", other, lasts)
+		c.Network.CutBoth("us/n2", other, lasts)
 	}
 	c.alone = true
 	return c.start("us/n2", d)
@@ -77,7 +74,7 @@ func TestNoSecondStoreIsBegun(t *testing.T) {
 			twoStores(t, func(t *testing.T, c *cluster, first *lab.Twin, d *policy.Document) {
 				c.bootstrap, c.alone = tc.bootstrap, tc.alone
 				if tc.mateEnds {
-					c.seed = c.gossipAddress("eu/n1").String()
+					c.Seed = "eu/n1"
 					c.stop("us/n1")
 					time.Sleep(time.Minute)
 				}
@@ -116,26 +113,25 @@ func TestBootstrapWantsAnAnswer(t *testing.T) {
 func TestRegionsBootstrapTogether(t *testing.T) {
 	d := documents.Parse(t, 1, halves, "name: m, limit: 1000, window: 1s")
 	inBubble(t, []string{"us/n1", "eu/n1", "eu/n2"}, func(t *testing.T, c *cluster) {
-		ended := make(chan error, 3)
-		nodes := []*running{{name: "eu/n1"}, {name: "us/n1"}, {name: "eu/n2"}}
-		for i, n := range nodes {
-			cfg := c.config(n.name, d)
-			n.journal = cfg.Journal
-			c.running[n.name] = n
+		starting := make(chan *running)
+		for i, name := range []string{"eu/n1", "us/n1", "eu/n2"} {
+			cfg := c.config(name, d)
 			go func() {
 				time.Sleep(time.Duration(i) * 2 * time.Second)
-				var err error
-				n.Node, err = Start(t.Context(), cfg)
-				ended <- err
+				n, err := c.begin(cfg)
+				if err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+				starting <- n
 			}()
 		}
-		for range nodes {
-			if err := <-ended; err != nil {
-				t.Fatal(err)
+		for range 3 {
+			if n := <-starting; n != nil {
+				c.running[n.name] = n
 			}
 		}
 		c.meet()
-		for _, n := range nodes {
+		for _, n := range c.running {
 			if err := n.Ready(); err != nil || n.Status().Store.Rivals != nil {
 				t.Errorf("%s: %v, %+v", n.name, err, n.Status().Store.Rivals)
 			}
@@ -172,7 +168,7 @@ func TestASecondStoreStops(t *testing.T) {
 		if d := n2.check(t, request("a")); d.Allowed || d.Reason != admit.StoreFailure {
 			t.Errorf("us/n2 decides with its store: %+v", d)
 		}
-		if _, err := n2.served(t.Context(), exchange.Message{From: "eu"}); err == nil {
+		if _, err := n2.Served(t.Context(), exchange.Message{From: "eu"}); err == nil {
 			t.Error("us/n2 serves the other region, which would not turn to us/n1")
 		}
 		time.Sleep(20 * time.Second)
@@ -206,7 +202,7 @@ func TestASecondStoreStops(t *testing.T) {
 		// Given the older store it serves. Its journal tells of times that this store never showed,
 		// which would count as a loss.
 		c.stop("us/n2")
-		if err := os.RemoveAll(filepath.Join(c.dir, "us-n2")); err != nil {
+		if err := os.RemoveAll(filepath.Join(c.Dir, "us-n2")); err != nil {
 			t.Fatal(err)
 		}
 		c.twins["us"] = first
@@ -230,11 +226,9 @@ func TestASecondStoreLeavesNoTrace(t *testing.T) {
 		c.onTwin("us")
 		n1, eu := c.start("us/n1", d), c.start("eu/n1", d)
 		c.meet()
-		c.twins["us"] = lab.NewTwin(func() quantity.StoreTime {
-			return quantity.StoreTime(time.Now().UnixMicro())
-		}, "us-2")
-		c.network.CutBoth("us/n2", "us/n1", 3*time.Minute)
-		c.seed, c.bootstrap = c.gossipAddress("eu/n1").String(), false
+		c.twins["us"] = twinAhead("us-2", 0)
+		c.Network.CutBoth("us/n2", "us/n1", 3*time.Minute)
+		c.Seed, c.bootstrap = "eu/n1", false
 		n2 := c.start("us/n2", d)
 		// Gossip shows us/n1 by way of eu. That alone stops us/n2 for a minute, and not for longer.
 		if err := n2.Ready(); err == nil || !strings.Contains(err.Error(), "as gossip alone says") {
@@ -271,13 +265,7 @@ func TestASecondStoreLeavesNoTrace(t *testing.T) {
 func TestTheOpenerAsksWhatTimeTheStoreHasShown(t *testing.T) {
 	d := documents.Parse(t, 1, halves, "name: m, limit: 1000, window: 1s, on_store_failure: deny")
 	inBubble(t, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
-		const ahead = 20 * 1_000_000
-		clock := func(ahead int64) func() quantity.StoreTime {
-			return func() quantity.StoreTime {
-				return quantity.StoreTime(time.Now().UnixMicro() + ahead)
-			}
-		}
-		first := lab.NewTwin(clock(ahead), "us-1")
+		first := twinAhead("us-1", 20*time.Second)
 		c.twins["us"] = first
 		n1 := c.start("us/n1", d)
 		c.start("eu/n1", d)
@@ -285,7 +273,7 @@ func TestTheOpenerAsksWhatTimeTheStoreHasShown(t *testing.T) {
 		n1.check(t, request("a"))
 		shown := n1.Shown()
 		first.SetDown(true)
-		c.twins["us"], c.bootstrap = lab.NewTwin(clock(0), "us-2"), false
+		c.twins["us"], c.bootstrap = twinAhead("us-2", 0), false
 		n2 := c.start("us/n2", d)
 		if at := n2.tenure.LostAt(); at < shown {
 			t.Errorf("us/n2 dates the loss %v before what the store has shown us/n1",

@@ -1,4 +1,4 @@
-package region
+package region_test
 
 import (
 	"context"
@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/allocator/exchange"
+	labcluster "github.com/quotad/quotad/chaos/lab/cluster"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/memory/store"
 	"github.com/quotad/quotad/region/trade/peer"
 )
@@ -46,8 +48,8 @@ func (m *madeUp) source([sha256.Size]byte) []byte {
 // join has it join the others' gossip.
 func (m *madeUp) join(t *testing.T, c *cluster) {
 	t.Helper()
-	host := c.network.Host("made-up")
-	l, err := host.Listen(peerPort)
+	host := c.Network.Host("made-up")
+	l, err := host.Listen(labcluster.PeerPort)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,16 +94,16 @@ func TestAttackAMadeUpMember(t *testing.T) {
 			if s.Version != 1 || m.calls.Load() != 0 || !s.Unproven || !s.Peers[0].Degraded || len(c.adopted) != 0 {
 				t.Errorf("after %d calls: %+v; told of: %q", m.calls.Load(), s, c.adopted)
 			}
-			asks := peer.NewClient(c.network.Host("made-up").DialContext, nil)
+			asks := peer.NewClient(c.Network.Host("made-up").DialContext, nil)
 			defer asks.Close()
 			asks.SetNodes("us", []string{us.config.PeerAdvertise})
 			if _, err := asks.Exchange(t.Context(), "us", exchange.Message{From: "eu", Node: "made-up",
 				Documents: []exchange.Acknowledged{{Version: 2, Digest: large.Epoch().Digest, At: 1}}}); err == nil ||
-				!strings.Contains(err.Error(), ErrUnproven.Error()) {
+				!strings.Contains(err.Error(), region.ErrUnproven.Error()) {
 				t.Errorf("a message is answered: %v", err)
 			}
 			if _, err := asks.Recall(t.Context(), "us", exchange.Question{From: "us", Node: "n2", Generation: 1 << 50}); err == nil ||
-				!strings.Contains(err.Error(), ErrUnproven.Error()) {
+				!strings.Contains(err.Error(), region.ErrUnproven.Error()) {
 				t.Errorf("a question is answered: %v", err)
 			}
 			if err := us.Adopt(t.Context(), large); err != nil || us.Document().Version != 2 {

@@ -1,15 +1,47 @@
-package region
+package region_test
 
 import (
-	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/memory/journal"
 )
+
+// under has a node start under a name and with a journal of its own, whatever its host is called.
+func (c *cluster) under(name, file string) func(*region.Config) {
+	return func(cfg *region.Config) {
+		err := cfg.Journal.Close()
+		if cfg.Node = name; err == nil {
+			cfg.Journal, err = journal.Open(filepath.Join(c.Dir, file),
+				journal.Options{Region: cfg.Region, Node: name})
+		}
+		if err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+// TestANamesakeIsRefused: a process is started under the name of a node that runs, at another
+// address. It does not start; once the other has ended it does.
+func TestANamesakeIsRefused(t *testing.T) {
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, "name: a, limit: 10, window: 1h")
+	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+		first := c.start("us/n1", d)
+		same := c.under("n1", "elsewhere")
+		if _, err := c.tryStart("us/n2", d, same); err == nil || !strings.Contains(err.Error(), "another process runs as node us/n1") {
+			t.Errorf("it starts, or says %v", err)
+		}
+		if d := first.check(t, request("a")); !d.Allowed {
+			t.Errorf("the first one: %+v", d)
+		}
+		c.stop("us/n1")
+		c.start("us/n2", d, same)
+	})
+}
 
 // TestASecondProcessOnTheSameRedis: a node that calls no others is not ready while another one uses
 // its Redis of which it does not know, and says why. A process with the name of one that runs does
@@ -18,23 +50,8 @@ import (
 func TestASecondProcessOnTheSameRedis(t *testing.T) {
 	d := documents.Parse(t, 1, alone, "name: minute, limit: 100, window: 1m")
 	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
-		begin := func(name, as, dir string) (*Node, error) {
-			cfg := c.config(name, d)
-			cfg.Seeds, cfg.Node = nil, as
-			if err := cfg.Journal.Close(); err != nil {
-				t.Fatal(err)
-			}
-			j, err := journal.Open(filepath.Join(c.dir, dir), journal.Options{Region: "us", Node: as})
-			if err != nil {
-				t.Fatal(err)
-			}
-			cfg.Journal = j
-			n, err := Start(t.Context(), cfg)
-			if err != nil {
-				_ = errors.Join(cfg.Store.Close(), j.Close(), cfg.PeerListener.Close(), cfg.Packets.Close(),
-					cfg.Streams.Close())
-			}
-			return n, err
+		begin := func(name, as, file string) (*running, error) {
+			return c.tryStart(name, d, c.under(as, file), func(cfg *region.Config) { cfg.Seeds = nil })
 		}
 		first, err := begin("us/n1", "n1", "first")
 		if err != nil || first.Ready() != nil {

@@ -1,4 +1,4 @@
-package region
+package region_test
 
 import (
 	"testing"
@@ -76,7 +76,7 @@ func TestANodeThatIsGoneUnderItsName(t *testing.T) {
 	inBubble(t, []string{"us/n1", "us/n2", "us/n3"}, func(t *testing.T, c *cluster) {
 		c.sizes["us"] = 2
 		for _, other := range []string{"us/n1", "us/n2"} {
-			c.network.CutBoth("us/n3", other, time.Hour)
+			c.Network.CutBoth("us/n3", other, time.Hour)
 		}
 		n1, n2 := goneUnderItsName(t, c, d, time.Second)
 		for range 30 {
@@ -95,7 +95,7 @@ func TestANodeThatIsGoneUnderItsName(t *testing.T) {
 		c.within(5*time.Second, "the next window to be decided", func() bool { return n2.check(t, request("a")).Allowed })
 		n1.check(t, request("b"))
 		c.flushAll("us")
-		c.within(10*time.Second, "us/n1 to go on", func() bool { return n1.check(t, request("b")).Reason == admit.WithinLimit })
+		c.decides(n1, 10*time.Second, admit.WithinLimit, "b")
 	})
 }
 
@@ -105,8 +105,7 @@ func goneUnderItsName(t *testing.T, c *cluster, d *policy.Document, after time.D
 	n1, n2 = c.start("us/n1", d), c.start("us/n2", d)
 	n3 := c.start("us/n3", d)
 	nextCell(10 * time.Minute) // of which n1 and n2 know all that they do
-	for n3.check(t, request("a")).Allowed {
-	}
+	n3.usesUp(t, "a")
 	time.Sleep(3 * time.Second)
 	c.stop("us/n3")
 	time.Sleep(after)
@@ -121,7 +120,7 @@ func TestANodeThatIsGoneLeavesACopy(t *testing.T) {
 		c.sizes["us"] = 2
 		n1, n2 := goneUnderItsName(t, c, d, time.Second)
 		for _, n := range []*running{n1, n2} {
-			c.within(20*time.Second, n.name+" to decide", func() bool { return n.check(t, request("a")).Reason == admit.OverLimit })
+			c.decides(n, 20*time.Second, admit.OverLimit, "a")
 			c.within(5*time.Second, n.name+" to decide", func() bool { return n.check(t, request("b")).Allowed })
 		}
 	})
@@ -147,7 +146,7 @@ func TestANodeThatIsAddedVouches(t *testing.T) {
 		c.flushAll("us")
 		for _, n := range []*running{n1, n2, n3} {
 			for _, account := range []string{"a", "unused by " + n.name} {
-				c.within(10*time.Second, n.name+" to decide "+account, func() bool { return n.check(t, request(account)).Reason == admit.WithinLimit })
+				c.decides(n, 10*time.Second, admit.WithinLimit, account)
 			}
 		}
 		if used := n1.state(t, request("a")).Used; used < 40 {

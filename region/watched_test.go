@@ -1,4 +1,4 @@
-package region
+package region_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/memory/store"
 )
 
@@ -31,16 +32,11 @@ func (w *watched) Exec(ctx context.Context, calls []store.Call) []store.Reply {
 // store decides requests.
 func (c *cluster) startWatched(name string, d *policy.Document, decides func()) *running {
 	c.t.Helper()
-	cfg := c.config(name, d)
-	_ = cfg.Store.Close()
-	_, way := c.onTwin(cfg.Region).Connect(time.Now)
-	cfg.Store = store.New(store.Parts{Servers: &watched{way, decides},
-		Address: store.AddressOf("in memory"),
-		Timeout: time.Hour, Deadline: c.deadline, NewSecret: rand.Text})
-	n, err := Start(c.t.Context(), cfg)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.running[name] = &running{Node: n, name: name, journal: cfg.Journal}
-	return c.running[name]
+	return c.start(name, d, func(cfg *region.Config) {
+		_ = cfg.Store.Close()
+		_, way := c.onTwin(cfg.Region).Connect(time.Now)
+		cfg.Store = store.New(store.Parts{Servers: &watched{way, decides},
+			Address: store.AddressOf("in memory"),
+			Timeout: time.Hour, Deadline: c.deadline, NewSecret: rand.Text})
+	})
 }

@@ -171,7 +171,7 @@ func (f *bounded) storeLostWithANodeAway(t *testing.T) {
 		// A hundredth of the share counts as used. On a busy machine units are charged for answers
 		// that come too late.
 		back += b.drain(quiet, f.n1)
-		return back >= 200 && b.ledger(f.n1).Used >= 490
+		return back >= 200 && b.used(f.n1) >= 490
 	})
 	if excess := b.answered(); excess > 0 {
 		t.Errorf("%d units are above the limit once the node is back", excess)

@@ -66,7 +66,7 @@ func losesTogether(t *testing.T, nodes int, lost func(us *Region) *Node) {
 		stops = append(stops, stop)
 	}
 	for _, b := range used {
-		suite.Eventually(t, "us has used much", func() bool { return b.ledger(us.Nodes[0]).Used > 300 })
+		suite.Eventually(t, "us has used much", func() bool { return b.used(us.Nodes[0]) > 300 })
 	}
 	n := lost(us)
 	for _, stop := range stops {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -23,12 +24,8 @@ func TestABucketOfAVersionBeforeIsKept(t *testing.T) {
 		s.decide(terms, 1)
 		cell := terms.CellAt(start)
 		k := s.lua.client
-		if err := k.HSet(t.Context(), "k", "w", int64(cell)).Err(); err != nil {
-			t.Fatal(err)
-		}
-		if err := k.PExpireAt(t.Context(), "k", time.UnixMicro(start)).Err(); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, k.HSet(t.Context(), "k", "w", int64(cell)).Err())
+		suite.Must(t, k.PExpireAt(t.Context(), "k", time.UnixMicro(start)).Err())
 		s.decide(terms, 1)
 		ends := quantity.StoreTime(k.PExpireTime(t.Context(), "k").Val().Microseconds())
 		useful := terms.Useful(cell)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -76,10 +77,8 @@ const plainToken, anHour = "{x}token", 3_600_000_000
 
 func newPlainStore(t *testing.T) plainStore {
 	s := plainStore{t, fixtures.Operator(t, fixtures.Process(t)), time.Now().UnixMicro()}
-	if err := s.redis.HSet(t.Context(), plainToken, "generation", 1, "epoch", "e", "mark", s.now,
-		"begun", s.now, "lost_at", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, s.redis.HSet(t.Context(), plainToken, "generation", 1, "epoch", "e", "mark", s.now,
+		"begun", s.now, "lost_at", 0).Err())
 	return s
 }
 
@@ -103,13 +102,9 @@ func (s plainStore) decideAll(costs []quantity.Units,
 	c.Add(d)
 	reply, err := s.redis.Eval(s.t.Context(), algorithms.DecideScript.Source,
 		append([]string{plainToken}, c.Keys()...), c.Args()...).Slice()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	suite.Must(s.t, err)
 	all, err := c.Parse(any(reply))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	suite.Must(s.t, err)
 	return all.Each[0], len(reply)
 }
 
@@ -182,13 +177,9 @@ func TestRunsOfSimpleItems(t *testing.T) {
 	add(2, 48, on(50, 0))
 	reply, err := s.redis.Eval(t.Context(), algorithms.DecideScript.Source,
 		append([]string{plainToken}, c.Keys()...), c.Args()...).Slice()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	all, err := c.Parse(any(reply))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	for i, d := range all.Each {
 		if d.Buckets[0].Free != want[i] {
 			t.Errorf("item %d: %d free, want %d: %+v", i, d.Buckets[0].Free, want[i], d)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -32,9 +33,7 @@ func (s *stores) at(now quantity.StoreTime) {
 
 // flush loses everything but the clock.
 func (s *stores) flush() {
-	if err := s.lua.client.FlushAll(context.Background()).Err(); err != nil {
-		s.t.Fatal(err)
-	}
+	suite.Must(s.t, s.lua.client.FlushAll(context.Background()).Err())
 	s.twin.Flush()
 	s.at(s.now)
 }

@@ -73,9 +73,7 @@ func (s *calendarStore) lend(to *calendarStore, now quantity.StoreTime, cell qua
 
 func inZone(t testing.TB, c calendar.Calendar, zone string) calendar.Calendar {
 	z, err := zones.Load(zone)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	c.Zone = z
 	return c
 }
@@ -84,9 +82,7 @@ func inZone(t testing.TB, c calendar.Calendar, zone string) calendar.Calendar {
 func ends(t testing.TB) map[string]calendarEnd {
 	end := func(unit calendar.Unit, day int, zone, at string) calendarEnd {
 		instant, err := time.Parse(time.RFC3339, at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		return calendarEnd{inZone(t, calendar.Calendar{Unit: unit, Day: day}, zone),
 			quantity.StoreTime(instant.UnixMicro())}
 	}
@@ -242,9 +238,7 @@ func TestRetryAndResetCountToTheEndOfThePeriod(t *testing.T) {
 	berlin := inZone(t, calendar.Calendar{Unit: calendar.Day}, "Europe/Berlin")
 	for date, hours := range map[string]int64{"2026-03-29": 22, "2026-06-01": 23, "2026-10-25": 24} {
 		midnight, err := time.ParseInLocation(time.DateOnly, date, berlin.Zone)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		now := quantity.StoreTime(midnight.Add(time.Hour).UnixMicro())
 		s := newCalendarStore("us", 0, berlin, 10)
 		s.ask(now, 10)

@@ -24,9 +24,7 @@ var places = []string{"UTC", "Europe/Berlin", "Europe/London", "Europe/Dublin", 
 
 func zone(t testing.TB, name string) *time.Location {
 	z, err := zones.Load(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return z
 }
 
@@ -161,9 +159,7 @@ func TestDaysThatWereUnusual(t *testing.T) {
 	} {
 		day := calendar.Calendar{Unit: calendar.Day, Zone: zone(t, c.zone)}
 		date, err := time.Parse(time.DateOnly, c.date)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		number := calendar.Calendar{Unit: calendar.Day, Zone: time.UTC}.At(micro(date))
 		opens, ends := day.Opens(number), day.Opens(number+1)
 		if got := time.UnixMicro(int64(opens)).UTC().Format(time.RFC3339); got != c.begins {

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/client"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
@@ -163,9 +164,7 @@ func (f *fakeNode) count() (checks, takes int) {
 func allow(t testing.TB, b *client.Bucket, cost int64) client.Decision {
 	t.Helper()
 	d, err := b.Allow(context.Background(), cost)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return d
 }
 

@@ -62,9 +62,7 @@ func TestClientsKeepTheLimit(t *testing.T) {
 func TestBatchesKeepTheLimit(t *testing.T) {
 	const units, callers, calls = 500, 64, 16
 	s, err := servers.StartEmbedded(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	node := startNode(t, s, limit("fixed_window", units, roomyWindow(), ""))
 	c := dialed(t, client.Options{Timeout: patient.Timeout}, node.at)
 	var admitted atomic.Int64
@@ -199,9 +197,7 @@ func TestAKilledClientLosesWhatItHeld(t *testing.T) {
 // asked about.
 func TestExactLimitsOfANode(t *testing.T) {
 	s, err := servers.StartEmbedded(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	node := startNode(t, s, limit("fixed_window", 1000, roomyWindow(), ""))
 	c := client.New(node.dial(t), patient)
 	if got := flood(t, c.Bucket("api", account), 2, 10); got != 1000 {

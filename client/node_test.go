@@ -16,6 +16,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/cluster"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/client"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/front/api"
@@ -35,22 +36,14 @@ func startNode(t testing.TB, server *servers.Server, limit string) *front {
 	t.Helper()
 	document := documents.Parse(t, 1, []string{"here: {weight: 1}"}, limit)
 	way, err := store.Connect(store.Options{URL: server.URL, Timeout: 10 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	alone := cluster.New(t.TempDir(), "here")
 	c, err := alone.Config("here", way, document)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	n, err := cluster.Start(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	s := api.New(n, alone.Log, api.Options{})
 	var serving sync.WaitGroup
 	serving.Go(func() {
@@ -72,9 +65,7 @@ func startNode(t testing.TB, server *servers.Server, limit string) *front {
 func (f *front) dial(t testing.TB) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient(f.at, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
@@ -87,9 +78,7 @@ func eachRedis(t *testing.T, f func(t *testing.T, s *servers.Server)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, err := start(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			f(t, s)
 		})
 	}

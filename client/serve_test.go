@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/client"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
@@ -33,9 +34,7 @@ type served struct {
 func serve(t testing.TB, s *served, options ...grpc.ServerOption) *served {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return serveOn(t, s, l, options...)
 }
 
@@ -115,9 +114,7 @@ func (s *served) decide(m *quotadv1.CheckRequest) *quotadv1.Decision {
 func dialed(t testing.TB, o client.Options, addresses ...string) *client.Client {
 	t.Helper()
 	c, err := client.Dial(o, addresses...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Error(err)

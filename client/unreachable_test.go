@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/quotad/quotad/chaos/lab/bubble"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/client"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
@@ -238,9 +239,7 @@ func TestDenyTellsWhenToRetry(t *testing.T) {
 		time.Hour: time.Minute, -time.Second: 0} {
 		busy, err := status.New(codes.ResourceExhausted, "overloaded").WithDetails(
 			&errdetails.RetryInfo{RetryDelay: durationpb.New(delay)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		c := client.New(failing{newFake(0), busy.Err()}, client.Options{OnUnreachable: client.Deny})
 		if d, err := c.Check(t.Context(), request(1)); err != nil || d.RetryAfter != want {
 			t.Errorf("%+v, %v, want %v", d, err, want)
@@ -307,9 +306,7 @@ func TestLocalKeysAreBounded(t *testing.T) {
 			for n := range client.MaxLocalKeys + 10 {
 				d, err := c.Check(t.Context(), client.Request{Domain: "api",
 					Descriptors: map[string]string{round: fmt.Sprint(n)}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				suite.Must(t, err)
 				if d.Allowed {
 					admitted++
 				}

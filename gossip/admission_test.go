@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/bubble"
 	"github.com/quotad/quotad/chaos/lab/network"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // byRegion puts members into groups by what stands before a slash, of which there are two.
@@ -39,9 +40,7 @@ func invent(t *testing.T, from net.PacketConn, to *node, name string, at [4]byte
 func enemyOf(t *testing.T, network *network.Network) net.PacketConn {
 	t.Helper()
 	packets, err := network.Host("enemy").ListenPacket(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return packets
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/bubble"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 func TestThreeFindEachOtherByOneSeed(t *testing.T) {
@@ -302,9 +303,7 @@ func TestLeaveIsNoFailure(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
 		nodes := cluster(t, net, "a", "b", "c")
-		if err := nodes[2].Leave(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, nodes[2].Leave(t.Context()))
 		if err := nodes[2].Leave(t.Context()); err != nil {
 			t.Errorf("second time: %v", err)
 		}
@@ -423,14 +422,10 @@ func TestRealSockets(t *testing.T) {
 	var seed []string
 	for _, name := range []string{"a", "b"} {
 		streams, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		at := streams.Addr().(*net.TCPAddr).AddrPort()
 		packets, err := net.ListenPacket("udp", at.String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		timing := lan()
 		timing.ProbeInterval, timing.ProbeTimeout = 100*time.Millisecond, 50*time.Millisecond
 		met := make(chan struct{})
@@ -445,9 +440,7 @@ func TestRealSockets(t *testing.T) {
 				}
 			},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		defer g.Close()
 		defer func() { <-met }()
 		seed = []string{at.String()}

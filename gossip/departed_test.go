@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/bubble"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // TestASeedThatLeftIsCalledAgain: a seed says goodbye soon after the other nodes had called it. It
@@ -17,9 +18,7 @@ func TestASeedThatLeftIsCalledAgain(t *testing.T) {
 			start(t, net, "b", seeds(net, "seed"))}
 		within(t, 5*time.Second, "all to meet",
 			func() error { return sameView(append(others, seed), "a", "b", "seed") })
-		if err := seed.Leave(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, seed.Leave(t.Context()))
 		seed.Close()
 		time.Sleep(time.Second)
 		back := start(t, net, "seed", func(*Config) {})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/bubble"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 func withChecksum(b []byte) []byte {
@@ -58,9 +59,7 @@ func FuzzCheckStream(f *testing.F) {
 // FuzzOpenPacket: with keys, what nobody sealed is refused, whatever it holds.
 func FuzzOpenPacket(f *testing.F) {
 	ring, err := newRing(keys(aKey(1)))
-	if err != nil {
-		f.Fatal(err)
-	}
+	suite.Must(f, err)
 	f.Add(sealed(aKey(2), killer(), true))
 	f.Add([]byte{frameLabel, 1, 'q', sealVersion})
 	f.Add([]byte{frameLabel, 255})
@@ -92,9 +91,7 @@ func TestWhatNodesSendIsTaken(t *testing.T) {
 						func() error { return sameView(nodes, "a", "b", "c") })
 					nodes[0].spread(t, "x", 1)
 					time.Sleep(30 * time.Second)
-					if err := nodes[2].Leave(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					suite.Must(t, nodes[2].Leave(t.Context()))
 					nodes[2].Close()
 					network.CutBoth("a", "b", 20*time.Second)
 					time.Sleep(time.Minute)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/bubble"
 	"github.com/quotad/quotad/chaos/lab/network"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // TestStrangersAreNotAdmitted: a node without a key, with another key or with another label sees no
@@ -84,9 +85,7 @@ func TestNonsenseFromTheNetwork(t *testing.T) {
 				within(t, 5*time.Second, "the cluster to form",
 					func() error { return sameView(nodes, "a", "b") })
 				shower(t, net.Host("enemy"), nodes[0])
-				if err := nodes[1].Broadcast("k", []byte("not what Merge wants")); err != nil {
-					t.Fatal(err)
-				}
+				suite.Must(t, nodes[1].Broadcast("k", []byte("not what Merge wants")))
 				time.Sleep(20 * time.Second)
 				if nodes[0].Stats().Rejected == 0 {
 					t.Error("nothing was rejected")
@@ -104,9 +103,7 @@ func TestNonsenseFromTheNetwork(t *testing.T) {
 func shower(t *testing.T, from *network.Host, to *node) {
 	t.Helper()
 	packets, err := from.ListenPacket(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	at := to.cfg.Advertise
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for i := range 2000 {
@@ -120,9 +117,7 @@ func shower(t *testing.T, from *network.Host, to *node) {
 		packets.WriteTo(b, net.UDPAddrFromAddrPort(at))
 		if i%20 == 0 {
 			c, err := from.DialContext(t.Context(), "tcp", at.String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			c.Write(b)
 			c.Close()
 		}

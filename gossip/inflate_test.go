@@ -14,6 +14,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/bubble"
 	"github.com/quotad/quotad/chaos/lab/network"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // field is the name and the value of one field of a record.
@@ -133,9 +134,7 @@ func TestCompressedPacketsAreRefused(t *testing.T) {
 	compound = append(append(compound, frameUser), frame...)
 	plainAndEncrypted(t, func(t *testing.T, network *network.Network, a *node, key []byte) {
 		packets, err := network.Host("enemy").ListenPacket(0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		all := [][]byte{frame, withChecksum(frame), compound, withChecksum(compound)}
 		for _, b := range all {
 			_, _ = packets.WriteTo(sealed(key, b, true), net.UDPAddrFromAddrPort(a.cfg.Advertise))

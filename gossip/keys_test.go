@@ -198,16 +198,12 @@ func TestInstallHoldsExactlyTheKeysGiven(t *testing.T) {
 	some := rapid.SliceOfN(rapid.Map(rapid.ByteRange(1, 6), aKey), 1, maxKeys)
 	suite.Check(t, func(t *rapid.T) {
 		ring, err := newRing(some.Draw(t, "at first"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		for range rapid.IntRange(1, 5).Draw(t, "changes") {
 			given := some.Draw(t, "given")
 			reading := ring.GetKeys()
 			before := slices.Clone(reading)
-			if err := install(ring, given); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, install(ring, given))
 			if !slices.EqualFunc(reading, before, bytes.Equal) {
 				t.Fatal("the keys that a reader holds were changed under its hands")
 			}

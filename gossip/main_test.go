@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/quotad/quotad/chaos/lab/network"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 const oneWay = 40 * time.Millisecond
@@ -76,9 +77,7 @@ func (n *node) set(key string, v int) []byte {
 
 func (n *node) spread(t *testing.T, key string, v int) {
 	t.Helper()
-	if err := n.Broadcast(key, n.set(key, v)); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, n.Broadcast(key, n.set(key, v)))
 }
 
 func (n *node) names() (names []string) {
@@ -137,13 +136,9 @@ func config(t *testing.T, net *network.Network, name string) (Config, *node) {
 	t.Helper()
 	n := &node{state: newMaxima(), host: net.Host(name), log: &syncBuffer{}}
 	packets, err := n.host.ListenPacket(7946)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	streams, err := n.host.Listen(7946)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return Config{
 		Name:      name,
 		Meta:      []byte("meta of " + name),
@@ -164,9 +159,7 @@ func start(t *testing.T, net *network.Network, name string, change func(*Config)
 		change(&cfg)
 	}
 	g, err := Start(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	t.Cleanup(func() { g.Close() })
 	n.Gossip = g
 	return n

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 func newTestOutbox() *outbox { return newOutbox(4, func() int { return 3 }) }
@@ -42,9 +44,7 @@ func TestOutboxReplacesByKeyAndSendsALimitedNumberOfTimes(t *testing.T) {
 func TestLargestChangeFitsAPacket(t *testing.T) {
 	o := newTestOutbox()
 	largest, err := encodeChange("key", make([]byte, MaxBroadcast-3))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	o.put("key", largest)
 	const (
 		compound, perMessage, userByte = 2, 2, 1 // memberlist's framing
@@ -61,9 +61,7 @@ func TestNewsIsPassedOn(t *testing.T) {
 	d := &delegate{state: state, outbox: newTestOutbox(), log: slog.New(slog.DiscardHandler)}
 	receive := func(key, json string) (passedOn bool) {
 		b, err := encodeChange(key, []byte(json))
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		before, _ := d.outbox.counts()
 		d.NotifyMsg(b)
 		clear(b) // memberlist may use it again

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/bubble"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // killer is a user message of 258 bytes: a change whose key is said to have 255 bytes, and has.
@@ -22,9 +23,7 @@ func TestOnePacketEndsNoNode(t *testing.T) {
 		network := newNetwork(t)
 		nodes := cluster(t, network, "a", "b")
 		packets, err := network.Host("enemy").ListenPacket(0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		if _, err := packets.WriteTo(killer(),
 			net.UDPAddrFromAddrPort(nodes[0].cfg.Advertise)); err != nil {
 			t.Fatal(err)

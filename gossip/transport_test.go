@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/bubble"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // flakyPackets and flakyStreams fail a number of times before they work, as sockets do for want of
@@ -76,13 +77,9 @@ func TestTransportAfterShutdown(t *testing.T) {
 		cfg, _ := config(t, network, "a")
 		tr := newTransport(cfg.withDefaults(), nil)
 		b, err := network.Host("b").Listen(1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		conn, err := tr.DialTimeout(b.Addr().String(), time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		for range 2 {
 			if err := tr.Shutdown(); err != nil {
 				t.Error(err)
@@ -98,9 +95,7 @@ func TestTransportAfterShutdown(t *testing.T) {
 			t.Error("dialed after the shutdown")
 		}
 		late, err := network.Host("a").DialContext(t.Context(), "tcp", b.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		if _, err := tr.track(late, false); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("a connection made during the shutdown: %v", err)
 		}

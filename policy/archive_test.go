@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // archive is a file of files in the txtar format: a comment, then each file
@@ -18,9 +20,7 @@ type archived struct{ name, data string }
 func readArchive(t *testing.T, path string) archive {
 	t.Helper()
 	src, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	var a archive
 	for line := range strings.Lines(string(src)) {
 		name, found := strings.CutPrefix(strings.TrimSuffix(line, " --\n"), "-- ")
@@ -43,9 +43,7 @@ func (a archive) write(t *testing.T, path string) {
 	for _, f := range a.files {
 		b.WriteString("-- " + f.name + " --\n" + f.data)
 	}
-	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, os.WriteFile(path, []byte(b.String()), 0o644))
 }
 
 // data returns the text of a file, or nothing if there is no such file.

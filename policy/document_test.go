@@ -18,9 +18,7 @@ import (
 func mustParse(t testing.TB, src string) *Document {
 	t.Helper()
 	doc, err := Parse("limits.yaml", []byte(src))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return doc
 }
 
@@ -29,9 +27,7 @@ func mustParse(t testing.TB, src string) *Document {
 func TestParseFillsEveryField(t *testing.T) {
 	path := filepath.Join("testdata", "limits.yaml")
 	doc, err := Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	if doc.Version != 3 {
 		t.Errorf("version %d, want 3", doc.Version)
 	}
@@ -219,9 +215,7 @@ func TestSource(t *testing.T) {
 		"limits: [{name: a, domain: api, key: [k], algorithm: fixed_window, limit: 1, window: 1m}]\r\n"
 	src := []byte(text)
 	doc, err := Parse("limits.yaml", src)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	clear(src)
 	if got := string(doc.Source()); got != text {
 		t.Errorf("Source() = %q, want %q", got, text)
@@ -264,9 +258,7 @@ func TestLoadSaysWhatToDo(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "readable file") {
 		t.Errorf("directory: %v", err)
 	}
-	if err := os.WriteFile(missing, []byte("version: 0"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, os.WriteFile(missing, []byte("version: 0"), 0o600))
 	_, err = Load(missing)
 	var errs strictyaml.Errors
 	if !errors.As(err, &errs) || errs[0].Pos.File != missing {

@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // TestEpochIgnoresLayout writes one document in two ways that differ in everything without meaning:
@@ -53,9 +55,7 @@ version: 7
 // nodes of both versions side by side.
 func TestEpochIsPinned(t *testing.T) {
 	doc, err := Load("testdata/limits.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	const want = "3-5acf38d372ee"
 	if got := doc.Epoch().String(); got != want {
 		t.Errorf("epoch %s, want %s", got, want)
@@ -70,9 +70,7 @@ func TestEpochIsPinned(t *testing.T) {
 func TestEpochCoversEveryField(t *testing.T) {
 	load := func() *Document {
 		doc, err := Load("testdata/limits.yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		return doc
 	}
 	old := load().computeEpoch()
@@ -138,9 +136,7 @@ limits:
 - {name: a, domain: api, key: [k], match: {plan: free}, algorithm: leaky_bucket, limit: 10, window: 1m, burst: 30}
 `)
 	fields, err := splitNetstrings(string(doc.canonical()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	want := "quotad limits 3|7|2|eu|1|us|2|1" +
 		"|a|api|1|k|1|plan|free|leaky_bucket|10|60000000000|30|1|2|-1|950000|deny|local|0|false"
 	if got := strings.Join(fields, "|"); got != want {

@@ -69,9 +69,7 @@ func (r *reader) stands(t *testing.T, d *policy.Document, faults float64) {
 	}
 	counted := 0.0
 	all, err := r.Metrics().Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	for _, family := range all {
 		if family.GetName() == "quotad_recovered_panics_total" {
 			for _, m := range family.GetMetric() {
@@ -103,22 +101,16 @@ func TestADocumentThatPanics(t *testing.T) {
 	}
 	start := func(t *testing.T, server *lab.Twin, fetched []byte) *reader {
 		j, _, err := journals.New("us", "n1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		r, err := read(t, server, j, good, fetched)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		return r
 	}
 	t.Run("file", func(t *testing.T) {
 		r, path := start(t, server(), nil), filepath.Join(t.TempDir(), "limits.yaml")
 		write := func(d *policy.Document) {
-			if err := errors.Join(os.WriteFile(path+".new", d.Source(), 0o600),
-				os.Rename(path+".new", path)); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, errors.Join(os.WriteFile(path+".new", d.Source(), 0o600),
+				os.Rename(path+".new", path)))
 		}
 		write(good)
 		if d, err := policy.Load(path); err != nil || d.Epoch() != good.Epoch() {
@@ -157,9 +149,7 @@ func TestADocumentThatPanics(t *testing.T) {
 		r := start(t, store, nil)
 		way, _ := store.Connect(time.Now)
 		j, _, err := journals.New("us", "n2")
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		other, err := tenure.New(tenure.Config{Region: "us", Node: "n2", Policy: bad, Store: way,
 			Journal: j, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 			Changed: func(tenure.Change) {}})
@@ -167,9 +157,7 @@ func TestADocumentThatPanics(t *testing.T) {
 			_ = other.Open(t.Context()) // it cannot be read there either, but comes after the first
 			err = other.Adopt(t.Context(), bad)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		if err := r.tenure.OpenOnce(t.Context()); err == nil {
 			t.Error("the store's documents are taken")
 		}
@@ -177,9 +165,7 @@ func TestADocumentThatPanics(t *testing.T) {
 	})
 	t.Run("journal", func(t *testing.T) {
 		j, _, err := journals.New("us", "n1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		if err := j.SaveDocuments([]journal.Document{{Version: bad.Version, Source: bad.Source()}}); err != nil {
 			t.Fatal(err)
 		}
@@ -192,9 +178,7 @@ func TestADocumentThatPanics(t *testing.T) {
 		r := start(t, server(), nil)
 		s := api.New(alone{r.Node}, slog.New(slog.NewTextHandler(&r.log, nil)), api.Options{})
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		var serving sync.WaitGroup
 		serving.Go(func() { _ = s.Operators.Serve(l) })
 		defer serving.Wait()
@@ -202,19 +186,13 @@ func TestADocumentThatPanics(t *testing.T) {
 		apply := func(d *policy.Document) (int, string) {
 			q, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
 				"http://"+l.Addr().String()+"/v1/apply", bytes.NewReader(d.Source()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			q.Header.Set("Content-Type", "application/yaml")
 			got, err := http.DefaultClient.Do(q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			defer got.Body.Close()
 			text, err := io.ReadAll(got.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			return got.StatusCode, string(text)
 		}
 		if code, text := apply(bad); code != http.StatusInternalServerError ||

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -17,9 +18,7 @@ import (
 // document that keeps every promise of its type.
 func FuzzParse(f *testing.F) {
 	valid, err := os.ReadFile(filepath.Join("testdata", "limits.yaml"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	suite.Must(f, err)
 	f.Add(valid)
 	f.Add([]byte(matchDocument))
 	f.Add([]byte(pathsDocument))

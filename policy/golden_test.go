@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy/strictyaml"
 )
 
@@ -73,9 +74,7 @@ func checkInvalid(t *testing.T, src []byte) string {
 func checkWarned(t *testing.T, src []byte) string {
 	t.Helper()
 	doc, err := Parse("limits.yaml", src)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	checkWarnings(t, src, doc.Warnings())
 	var text strings.Builder
 	for _, w := range doc.Warnings() {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // TestImports keeps policy at the bottom. Everything that decides, plans or serves is built on the
@@ -26,22 +28,16 @@ func TestImports(t *testing.T) {
 		"github.com/quotad/quotad/policy/strictyaml": "YAML, positions of values",
 	}
 	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		for _, spec := range file.Imports {
 			path, err := strconv.Unquote(spec.Path.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			standard := !strings.Contains(strings.SplitN(path, "/", 2)[0], ".")
 			if _, known := reasons[path]; !standard && !known {
 				t.Errorf("%s imports %s; policy imports the standard library and %v", name, path,

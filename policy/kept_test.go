@@ -76,9 +76,7 @@ func TestWhatCannotBeKept(t *testing.T) {
 // TestSpoiledKeptEndsNothing: whatever a node says that it keeps is read, or refused.
 func TestSpoiledKeptEndsNothing(t *testing.T) {
 	plain, err := json.Marshal(someKept(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	suite.Check(t, func(r *rapid.T) {
 		spoiled := bytes.Clone(plain)
 		for range rapid.IntRange(1, 3).Draw(r, "edits") {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -177,9 +178,7 @@ limits:
 		}
 		seen[id] = plan
 		ref, err := ParseBucketID(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		if l, ok := m.Entry(ref); !ok || l != won[0] {
 			t.Errorf("plan %s: Entry(%+v) = %v, %v, want limits[%d]", plan, ref, l, ok, i)
 		}

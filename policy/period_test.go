@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/calendar"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy/zones"
 )
 
@@ -18,13 +19,9 @@ func calendarDocument(fields string) string {
 
 func TestPeriods(t *testing.T) {
 	berlin, err := zones.Load("Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	utc, err := zones.Load("UTC")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	for _, c := range []struct {
 		fields   string
 		period   Period

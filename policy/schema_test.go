@@ -17,24 +17,19 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy/strictyaml"
 )
 
 func compileSchema(t testing.TB) *jsonschema.Schema {
 	t.Helper()
 	parsed, err := jsonschema.UnmarshalJSON(strings.NewReader(Schema()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	const at = "limits.schema.json"
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource(at, parsed); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, c.AddResource(at, parsed))
 	compiled, err := c.Compile(at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return compiled
 }
 
@@ -194,9 +189,7 @@ func samples(t testing.TB, pattern string) map[string]string {
 	}
 	for _, name := range names {
 		src, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		if !strings.HasSuffix(name, ".txtar") {
 			all[name] = string(src)
 			continue
@@ -255,9 +248,7 @@ func FuzzSchema(f *testing.F) {
 // the constants that it holds them against.
 func TestSchemaHasAllFieldsAndBounds(t *testing.T) {
 	var s any
-	if err := json.Unmarshal([]byte(Schema()), &s); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, json.Unmarshal([]byte(Schema()), &s))
 	at := func(path string) any {
 		here := s
 		for word := range strings.SplitSeq(path, "/") {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy/strictyaml"
 	"github.com/quotad/quotad/quantity"
 )
@@ -66,9 +67,7 @@ func TestWarningsAreTheCallers(t *testing.T) {
 func TestWarningsAreNoPartOfTheEpoch(t *testing.T) {
 	doc := mustParse(t, warnedDocument)
 	other, err := Parse("other.yaml", doc.Source())
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	if slices.Equal(doc.Warnings(), other.Warnings()) || doc.Epoch() != other.Epoch() {
 		t.Errorf("warnings %v and %v in epochs %s and %s", doc.Warnings(), other.Warnings(),
 			doc.Epoch(), other.Epoch())

@@ -29,16 +29,7 @@ limits: [{name: a, domain: api, key: [k], algorithm: fixed_window, limit: 1, win
 // write replaces the contents of a file in place.
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // watching is a running Watch whose callbacks are sent to channels.
@@ -107,10 +98,10 @@ func TestWatchChanges(t *testing.T) {
 	w.wantApplied(2)
 
 	write(t, path+".tmp", versionText(3))
-	must(t, os.Rename(path+".tmp", path))
+	suite.Must(t, os.Rename(path+".tmp", path))
 	w.wantApplied(3)
 
-	must(t, os.Rename(path, path+"~")) // as editors that keep a backup do
+	suite.Must(t, os.Rename(path, path+"~")) // as editors that keep a backup do
 	write(t, path, versionText(4))
 	w.wantApplied(4)
 }
@@ -119,7 +110,7 @@ func TestWatchReadsAtTheStart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "limits.yaml")
 	write(t, path, versionText(1))
 	current, err := Load(path)
-	must(t, err)
+	suite.Must(t, err)
 	write(t, path, versionText(2)) // before Watch looks for changes
 	startWatch(t, path, current).wantApplied(2)
 }
@@ -140,7 +131,7 @@ func TestWatchKeepsTheLastGoodDocument(t *testing.T) {
 	write(t, path, versionText(3))
 	w.wantApplied(3)
 
-	must(t, os.Remove(path))
+	suite.Must(t, os.Remove(path))
 	for !errors.Is(receive(t, w.reports, "report"), os.ErrNotExist) {
 		// The same invalid file may have been reported twice before.
 	}
@@ -190,15 +181,15 @@ func TestWatchConfigMap(t *testing.T) {
 	dir := t.TempDir()
 	publish := func(version int) {
 		name := fmt.Sprintf("..v%d", version)
-		must(t, os.Mkdir(filepath.Join(dir, name), 0o700))
+		suite.Must(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 		write(t, filepath.Join(dir, name, "limits.yaml"), versionText(version))
-		must(t, os.Symlink(name, filepath.Join(dir, "..data_tmp")))
-		must(t, os.Rename(filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data")))
-		must(t, os.RemoveAll(filepath.Join(dir, fmt.Sprintf("..v%d", version-1))))
+		suite.Must(t, os.Symlink(name, filepath.Join(dir, "..data_tmp")))
+		suite.Must(t, os.Rename(filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data")))
+		suite.Must(t, os.RemoveAll(filepath.Join(dir, fmt.Sprintf("..v%d", version-1))))
 	}
 	publish(1)
 	path := filepath.Join(dir, "limits.yaml")
-	must(t, os.Symlink(filepath.Join("..data", "limits.yaml"), path))
+	suite.Must(t, os.Symlink(filepath.Join("..data", "limits.yaml"), path))
 	w := startWatch(t, path, nil)
 	for version := 1; version <= 4; version++ {
 		w.wantApplied(int64(version))
@@ -214,13 +205,13 @@ func TestWatchLinkElsewhere(t *testing.T) {
 	one, two := filepath.Join(t.TempDir(), "one.yaml"), filepath.Join(t.TempDir(), "two.yaml")
 	write(t, one, versionText(1))
 	write(t, two, versionText(3))
-	must(t, os.Symlink(one, path))
+	suite.Must(t, os.Symlink(one, path))
 	w := startWatch(t, path, nil)
 	w.wantApplied(1)
 	write(t, one, versionText(2))
 	w.wantApplied(2)
-	must(t, os.Symlink(two, path+".tmp"))
-	must(t, os.Rename(path+".tmp", path))
+	suite.Must(t, os.Symlink(two, path+".tmp"))
+	suite.Must(t, os.Rename(path+".tmp", path))
 	w.wantApplied(3)
 	write(t, two, versionText(4))
 	w.wantApplied(4)

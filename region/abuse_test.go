@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region/decide/admit"
 )
 
@@ -127,15 +128,11 @@ func TestALimitGoneIsNotRefunded(t *testing.T) {
 				Units: 3}
 			missing := admit.RefundedCharge{Limit: "m", Reason: "no such limit any more"}
 			refund(both, false, m, h)
-			if err := n.Adopt(t.Context(), documents.Parse(t, 2, alone, hours)); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, n.Adopt(t.Context(), documents.Parse(t, 2, alone, hours)))
 			refund(both, true, m, h)
 			refund(gone, false, missing, h)
-			if err := n.Adopt(t.Context(),
-				documents.Parse(t, 3, alone, "name: m, limit: 10, window: 1h", hours)); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, n.Adopt(t.Context(),
+				documents.Parse(t, 3, alone, "name: m, limit: 10, window: 1h", hours)))
 			refund(gone, true, missing, h)
 		})
 }
@@ -150,11 +147,9 @@ func TestRaisingALimitKeepsWhatWasTaken(t *testing.T) {
 			if d := n.check(t, cost("a", 18000)); !d.Allowed {
 				t.Fatalf("18,000 of 20,000: %+v", d)
 			}
-			if err := n.Adopt(t.Context(),
+			suite.Must(t, n.Adopt(t.Context(),
 				documents.Parse(t, 2, alone,
-					"name: m, algorithm: token_bucket, limit: 30000, window: 1h")); err != nil {
-				t.Fatal(err)
-			}
+					"name: m, algorithm: token_bucket, limit: 30000, window: 1h")))
 			d := n.check(t, cost("a", 19999))
 			if d.Allowed || d.RetryAfter <= 0 || d.RetryAfter > time.Hour {
 				t.Fatalf("19,999 more of 30,000: %+v", d)

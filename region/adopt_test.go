@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy/barrier"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/decide/admit"
@@ -79,9 +80,7 @@ func TestAdoptChangesLimitsAtOnce(t *testing.T) {
 				{"limit: 20, window: 1h", 0, 160},
 			} {
 				d := documents.Parse(t, i+2, alone, "name: minute, "+tc.limit)
-				if err := n.Adopt(t.Context(), d); err != nil {
-					t.Fatal(err)
-				}
+				suite.Must(t, n.Adopt(t.Context(), d))
 				got, last := n.drain(t, request("a"), 200)
 				if got != tc.admitted || last.LimitUnits != tc.units {
 					t.Errorf("%s: %d admitted, want %d; then %+v", tc.limit, got, tc.admitted, last)
@@ -105,9 +104,7 @@ func TestADocumentReachesTheOtherRegion(t *testing.T) {
 		func(t *testing.T, c *cluster) {
 			us, eu := c.running["us/n1"], c.running["eu/n1"]
 			raised := documents.Parse(t, 2, halves, "name: second, limit: 120, window: 1s")
-			if err := us.Adopt(t.Context(), raised); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, us.Adopt(t.Context(), raised))
 			if got, last := us.drain(t, request("a"), 200); got != 50 || last.LimitUnits != 120 {
 				t.Errorf("us, at once: %d admitted, want 50; then %+v", got, last)
 			}
@@ -141,9 +138,7 @@ func TestANewRegionWaitsForTheOthers(t *testing.T) {
 		us, eu := c.start("us/n1", old), c.start("eu/n1", old)
 		c.meet()
 		c.Network.Isolate("eu/n1", 30*time.Second) // it does not hear of the newer one
-		if err := us.Adopt(t.Context(), newer); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, us.Adopt(t.Context(), newer))
 		c.bootstrap = true
 		ap := c.start("ap/n1", newer)
 		time.Sleep(5 * time.Second)
@@ -193,9 +188,7 @@ func TestARegionThatLeftTheDocument(t *testing.T) {
 			if err := eu.Adopt(t.Context(), without); !errors.Is(err, barrier.ErrLeftOut) {
 				t.Fatalf("us is left out without a word: %v", err)
 			}
-			if err := eu.Adopt(t.Context(), documents.With(t, "removed: [us]", without)); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, eu.Adopt(t.Context(), documents.With(t, "removed: [us]", without)))
 			time.Sleep(4 * time.Second)
 			nextCell(time.Second)
 			if got, last := us.drain(t, request("a"), 10); got != 0 {
@@ -241,9 +234,7 @@ func TestAMateFindsTheDocumentInTheStore(t *testing.T) {
 	started(t, documents.Parse(t, 1, alone, limit), []string{"us/n1", "us/n2"},
 		func(t *testing.T, c *cluster) {
 			n1, n2 := c.running["us/n1"], c.running["us/n2"]
-			if err := n1.Adopt(t.Context(), lowered); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, n1.Adopt(t.Context(), lowered))
 			if got := n2.check(t, request("a")); !got.Allowed || got.Remaining != 9 {
 				t.Errorf("the mate, with the newer document: %+v", got)
 			}
@@ -254,9 +245,7 @@ func TestAMateFindsTheDocumentInTheStore(t *testing.T) {
 				barrier.ErrConflict) {
 				t.Errorf("the mate took another document of the same version: %v", err)
 			}
-			if err := n2.Adopt(t.Context(), lowered); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, n2.Adopt(t.Context(), lowered))
 		})
 }
 
@@ -284,9 +273,7 @@ func TestNothingIsDecidedByAnOlderDocument(t *testing.T) {
 		sent, decided := trips.Load(), make(chan admit.Decision, 1)
 		go func() { decided <- n.check(t, cost("a", 50)) }()
 		synctest.Wait()
-		if err := n.Adopt(t.Context(), documents.Parse(t, 2, alone, limit+"10")); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, n.Adopt(t.Context(), documents.Parse(t, 2, alone, limit+"10")))
 		if sent == 0 || trips.Load() != sent {
 			t.Fatalf("%d round trips, %d before the request: the test shows nothing", trips.Load(),
 				sent)

@@ -230,10 +230,8 @@ func TestLocalSpendingUnderANewDocument(t *testing.T) {
 		n.spends(t, admit.Request{Domain: "gone", Descriptors: q.Descriptors, Cost: 1}, 10)
 		reconnect()
 		// Time stands still while a Redis is asked: no booking comes before the document.
-		if err := n.Adopt(t.Context(),
-			documents.Parse(t, 2, alone, longLimit(algorithms.FixedWindow, 300, "10m"))); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, n.Adopt(t.Context(),
+			documents.Parse(t, 2, alone, longLimit(algorithms.FixedWindow, 300, "10m"))))
 		time.Sleep(2 * time.Second)
 		if got := n.state(t, q); got.Used != 31 || got.Entitlement != 300 ||
 			n.limiter.Local().Status().Unbooked != 0 || n.Status().Generation != generation {

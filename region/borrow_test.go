@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/base/held"
 	"github.com/quotad/quotad/region/decide/admit"
@@ -149,9 +150,7 @@ func TestBorrowAfterARememberedDenial(t *testing.T) {
 			us.check(t, half)
 			a := us.tenure.Rules().Match(asked(request("a")))[0]
 			b, err := us.Bucket(t.Context(), "hour", "api", request("a").Descriptors)
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			const later = 100 * 365 * 24 * time.Hour // so it is nobody's turn to ask again
 			a.Held.Learn(held.Answer{Generation: us.tenure.Generation(), Now: b.Inspected.Now,
 				State: b.Inspected.State, Ends: b.Inspected.Now.Add(time.Hour.Microseconds()),

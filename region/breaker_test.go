@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/memory/store"
 )
@@ -27,9 +28,7 @@ type relay struct {
 func startRelay(t *testing.T) *relay {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	r := &relay{listener: l, conns: map[net.Conn]struct{}{}}
 	r.done.Go(r.run)
 	t.Cleanup(func() {

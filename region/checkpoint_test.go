@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -66,9 +67,7 @@ func TestRowsOfAJournal(t *testing.T) {
 				c.stop("us/n1")
 				file := filepath.Join(c.Dir, "us-n1")
 				aside, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
+				suite.Must(t, err)
 				us := c.start("us/n1", d)
 				c.meet()
 				c.running["eu/n1"].borrows(t, "a")
@@ -82,9 +81,7 @@ func TestRowsOfAJournal(t *testing.T) {
 				c.Network.CutBoth("us/n1", "eu/n1", time.Hour)
 				if old {
 					want = 100
-					if err := os.WriteFile(file, aside, 0o600); err != nil {
-						t.Fatal(err)
-					}
+					suite.Must(t, os.WriteFile(file, aside, 0o600))
 					c.start("us/n1", d)
 					c.stop("us/n1")
 				}
@@ -129,13 +126,9 @@ func TestUseIsKnownWithoutTheJournal(t *testing.T) {
 			}
 			generation := n.Status().Generation
 			_, b, err := n.tenure.Rules().Locate("long", q.Domain, q.Descriptors)
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			c.delete("us", n, "long", q)
-			if err := n.journal.Close(); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, n.journal.Close())
 			if _, err := n.journal.Checkpoints(b.ID); err == nil {
 				t.Fatal("the journal can be read: the test shows nothing")
 			}

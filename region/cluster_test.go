@@ -141,9 +141,7 @@ func (c *cluster) config(name string, d *policy.Document, changes ...func(*regio
 		c.t.Fatal(err)
 	}
 	cfg, err := c.Config(name, s, d)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	suite.Must(c.t, err)
 	cfg.Nodes, cfg.Bootstrap, cfg.Alone, cfg.Unproven = c.sizes[of], c.bootstrap, c.alone, c.unproven
 	cfg.Adopted = func(_, d *policy.Document, from string) {
 		c.mu.Lock()
@@ -208,18 +206,14 @@ func (c *cluster) tryStart(name string, d *policy.Document, changes ...func(*reg
 func (c *cluster) start(name string, d *policy.Document, changes ...func(*region.Config)) *running {
 	c.t.Helper()
 	n, err := c.tryStart(name, d, changes...)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	suite.Must(c.t, err)
 	return n
 }
 
 // stop ends a node, which may be started again.
 func (c *cluster) stop(name string) {
 	c.t.Helper()
-	if err := c.running[name].Close(); err != nil {
-		c.t.Fatal(err)
-	}
+	suite.Must(c.t, c.running[name].Close())
 	delete(c.running, name)
 }
 
@@ -253,13 +247,9 @@ func (c *cluster) meet() {
 func (c *cluster) redis(region string, f func(ctx context.Context, client *redis.Client) error) {
 	c.t.Helper()
 	o, err := redis.ParseURL(c.servers[region].URL)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	suite.Must(c.t, err)
 	client := redis.NewClient(o)
-	if err := errors.Join(f(c.t.Context(), client), client.Close()); err != nil {
-		c.t.Fatal(err)
-	}
+	suite.Must(c.t, errors.Join(f(c.t.Context(), client), client.Close()))
 }
 
 // onRedis has a region's nodes that start from now on use an embedded Redis in any case: for tests

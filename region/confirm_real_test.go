@@ -26,9 +26,7 @@ var harmless = map[string]func(t *testing.T, s *servers.Server, admin *redis.Cli
 	},
 	"a backup by SYNC": func(t *testing.T, s *servers.Server, _ *redis.Client) *servers.Server {
 		conn, err := net.Dial("tcp", s.URL[len("redis://"):])
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		defer conn.Close()
 		if _, err := conn.Write([]byte("SYNC\r\n")); err != nil {
 			t.Fatal(err)
@@ -40,13 +38,9 @@ var harmless = map[string]func(t *testing.T, s *servers.Server, admin *redis.Cli
 	},
 	"an expired backlog": func(t *testing.T, s *servers.Server, admin *redis.Client) *servers.Server {
 		replica := attach(t, s)
-		if err := admin.ConfigSet(t.Context(), "repl-backlog-ttl", "1").Err(); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, admin.ConfigSet(t.Context(), "repl-backlog-ttl", "1").Err())
 		before := replid(t, admin)
-		if err := replica.Close(); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, replica.Close())
 		suite.Eventually(t, "the backlog is gone", func() bool { return replid(t, admin) != before })
 		return s
 	},
@@ -59,15 +53,11 @@ var harmless = map[string]func(t *testing.T, s *servers.Server, admin *redis.Cli
 		replica := attach(t, s)
 		// Without requests a node still asks for the time; so the replica must have it at the end.
 		at := fixtures.Operator(t, replica)
-		if err := admin.Do(t.Context(), "CLIENT", "PAUSE", "10000", "WRITE").Err(); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, admin.Do(t.Context(), "CLIENT", "PAUSE", "10000", "WRITE").Err())
 		if n, err := admin.Wait(t.Context(), 1, suite.Patience).Result(); err != nil || n != 1 {
 			t.Fatalf("%d replicas have everything: %v", n, err)
 		}
-		if err := at.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err(); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, at.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err())
 		return replica
 	},
 }

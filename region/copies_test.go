@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region/decide/admit"
 )
 
@@ -139,9 +140,7 @@ func TestANodeThatEndsInOrderLeavesAll(t *testing.T) {
 		for range 7 { // less than a hundredth
 			n2.check(t, request("a"))
 		}
-		if err := n2.Drain(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, n2.Drain(t.Context()))
 		c.stop("us/n2")
 		time.Sleep(5 * time.Second)
 		c.flushAll("us")
@@ -195,9 +194,7 @@ func TestARollingUpdateUnderNewNames(t *testing.T) {
 			c.Seed = names[i+1]
 			c.start(names[i+2], d)
 			c.meet()
-			if err := c.running[names[i]].Drain(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, c.running[names[i]].Drain(t.Context()))
 			c.stop(names[i])
 			time.Sleep(5 * time.Second)
 		}
@@ -234,9 +231,7 @@ func TestClaimsAreNotCopied(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		claims := func(n *running) (all int) {
 			page, _, err := n.journal.CheckpointsFrom("", 100)
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			for _, c := range page {
 				if strings.HasPrefix(c.Bucket, "local:") {
 					all++

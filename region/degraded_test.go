@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/memory/rules"
@@ -20,9 +21,7 @@ import (
 func (n *running) series(t *testing.T) map[string]float64 {
 	t.Helper()
 	families, err := n.Metrics().Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	all := map[string]float64{}
 	for _, f := range families {
 		if f.GetHelp() == "" {

@@ -73,9 +73,7 @@ func TestADocumentDeletesNoBucket(t *testing.T) {
 						nextCell(10 * time.Second) // no cell of these kinds is longer
 						n1.check(t, q)
 						n2.check(t, q)
-						if err := n1.Adopt(t.Context(), limits(2, test.after)); err != nil {
-							t.Fatal(err)
-						}
+						suite.Must(t, n1.Adopt(t.Context(), limits(2, test.after)))
 						time.Sleep(test.wait)
 						c.running[test.asks].check(t, q)
 						time.Sleep(time.Minute)
@@ -92,9 +90,7 @@ func TestADocumentDeletesNoBucket(t *testing.T) {
 func (c *cluster) delete(region string, n *running, limit string, q admit.Request) {
 	c.t.Helper()
 	_, b, err := n.tenure.Rules().Locate(limit, q.Domain, q.Descriptors)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	suite.Must(c.t, err)
 	key := n.tenure.Rules().Key(b.ID)
 	if twin := c.twins[region]; twin != nil {
 		if !twin.Holds(key) {

@@ -73,9 +73,7 @@ func TestADocumentTakesTwoCellsAtMost(t *testing.T) {
 		// apply gives us a document and returns how long it takes until it alone is in force.
 		apply := func(version, first int) (took time.Duration) {
 			begun := time.Now()
-			if err := c.running["us/n1"].Adopt(t.Context(), thousandLimits(t, version, first)); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, c.running["us/n1"].Adopt(t.Context(), thousandLimits(t, version, first)))
 			for _, name := range nodes {
 				n := c.running[name]
 				c.within(time.Minute, name+" works under the new document alone", func() bool {

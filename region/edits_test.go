@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/barrier"
 )
@@ -26,9 +27,7 @@ func TestManyDocumentsWhileARegionIsCutOff(t *testing.T) {
 		c.Network.Isolate("us/n1", time.Hour)
 		last := 3 * barrier.MaxOpen
 		for version := 2; version <= last; version++ {
-			if err := eu.Adopt(t.Context(), edit(version, 100-version, version)); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, eu.Adopt(t.Context(), edit(version, 100-version, version)))
 		}
 		if open := eu.Status().Epoch; !strings.Contains(open, "k-") || strings.Count(open, "+") > barrier.MaxOpen {
 			t.Errorf("open in eu: %s", open)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region/memory/store"
 )
 
@@ -40,9 +41,7 @@ func TestEvictionIsWarnedOf(t *testing.T) {
 		{"noeviction", evictionEvery, "noeviction", 1},
 		{"volatile-ttl", evictionEvery, "volatile-ttl", 2},
 	} {
-		if err := client.ConfigSet(t.Context(), "maxmemory-policy", step.set).Err(); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, client.ConfigSet(t.Context(), "maxmemory-policy", step.set).Err())
 		now = now.Add(step.after)
 		n.watchEviction(t.Context(), now)
 		if got := n.memory.policy(); got != step.seen ||

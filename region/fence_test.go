@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/barrier"
 	"github.com/quotad/quotad/region/decide/admit"
@@ -33,9 +34,7 @@ func fencedWhileCutOff(t *testing.T, f func(t *testing.T, c *cluster, us, eu *ru
 	started(t, documents.Parse(t, 1, halves, fencedLimit), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us, eu := c.running["us/n1"], c.running["eu/n1"]
 		c.Network.Isolate("us/n1", time.Hour)
-		if err := eu.Adopt(t.Context(), documents.With(t, "fenced: [us]", documents.Parse(t, 2, halves, fencedLimit))); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, eu.Adopt(t.Context(), documents.With(t, "fenced: [us]", documents.Parse(t, 2, halves, fencedLimit))))
 		time.Sleep(8 * time.Second)
 		f(t, c, us, eu)
 	})
@@ -51,9 +50,7 @@ func TestAFencedRegionReturns(t *testing.T) {
 		}
 		admits(t, "cut off", us, eu, 500, 1000) // fenced-alive
 		back := documents.With(t, "returned: {us: 1}", third)
-		if err := us.Adopt(t.Context(), back); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, us.Adopt(t.Context(), back))
 		admits(t, "returned, and cut off", us, eu, 0, 1000)
 		c.stop("us/n1")
 		us = c.start("us/n1", documents.Parse(t, 1, halves, fencedLimit))
@@ -78,9 +75,7 @@ func TestAFencedRegionReturns(t *testing.T) {
 func TestAFenceIsObeyed(t *testing.T) {
 	fencedWhileCutOff(t, func(t *testing.T, c *cluster, us, eu *running) {
 		adopt := func(n *running, d *policy.Document) {
-			if err := n.Adopt(t.Context(), d); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, n.Adopt(t.Context(), d))
 		}
 		adopt(us, documents.Parse(t, 9, halves, fencedLimit))
 		c.Network.HealAll()
@@ -115,9 +110,7 @@ func TestAFencedRegionUsesNothingThatOthersLend(t *testing.T) {
 				t.Fatalf("eu, which has 500 and may borrow, is denied after %d: %+v", i, d)
 			}
 		}
-		if err := us.Adopt(t.Context(), documents.With(t, "fenced: [eu]", documents.Parse(t, 2, halves, borrows))); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, us.Adopt(t.Context(), documents.With(t, "fenced: [eu]", documents.Parse(t, 2, halves, borrows))))
 		c.within(10*time.Second, "eu to hear of it", func() bool { return eu.Ready() != nil })
 		before := eu.counter(t, "units_borrowed")
 		for range 600 { // three windows

@@ -7,6 +7,7 @@ import (
 
 	labcluster "github.com/quotad/quotad/chaos/lab/cluster"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/decide/admit"
@@ -235,9 +236,7 @@ func TestAMateThatTellsTheTimeTooLate(t *testing.T) {
 		m.forget = true
 		cfg := m.made("us/n1")
 		n, err := region.New(cfg, region.Stepping{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		if err := n.MayGoBack(late); err == nil || !strings.Contains(err.Error(), "still knows that the store's time was") {
 			t.Errorf("a time that is ahead: %v", err)
 		}
@@ -245,9 +244,7 @@ func TestAMateThatTellsTheTimeTooLate(t *testing.T) {
 			t.Errorf("a time that is not: %v", err)
 		}
 		running, err := m.begin(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		m.running["us/n1"] = running
 		if err := running.MayGoBack(late); err != nil {
 			t.Errorf("when it is open: %v", err)
@@ -377,16 +374,12 @@ func TestALimitThatIsOutWhenTimeIsTakenBack(t *testing.T) {
 				}
 				time.Sleep(3 * time.Second)
 				m.ahead(0, 0)
-				if err := n1.Adopt(t.Context(), documents.Parse(t, 2, alone, other)); err != nil {
-					t.Fatal(err)
-				}
+				suite.Must(t, n1.Adopt(t.Context(), documents.Parse(t, 2, alone, other)))
 				time.Sleep(5 * time.Second)
 				m.forget = jump > 0
 				m.empty()
 				n1 = m.start("us/n1")
-				if err := n1.Adopt(t.Context(), documents.Parse(t, 3, alone, long("fixed_window", 100, ""), other)); err != nil {
-					t.Fatal(err)
-				}
+				suite.Must(t, n1.Adopt(t.Context(), documents.Parse(t, 3, alone, long("fixed_window", 100, ""), other)))
 				for range 60 {
 					if d := n1.check(t, request("a")); d.Allowed && d.Cell == cell && d.Limit == "long" {
 						t.Fatalf("admitted again: %+v", d)

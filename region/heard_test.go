@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region/decide/admit"
 )
 
@@ -244,9 +245,7 @@ func TestALoneNodeThatEndsInOrder(t *testing.T) {
 				for range 7 {
 					us.check(t, request("a"))
 				}
-				if err := us.Drain(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				suite.Must(t, us.Drain(t.Context()))
 				time.Sleep(after)
 				c.loseJournal("us/n1")
 				c.flushAll("us")

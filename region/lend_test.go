@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/memory/journal"
 )
@@ -19,9 +20,7 @@ func TestLentRowsAreInTheJournal(t *testing.T) {
 			us, eu := c.running["us/n1"], c.running["eu/n1"]
 			us.load(t, request("a"), 1, time.Second)
 			heard, err := us.Bucket(t.Context(), "hour", "api", request("a").Descriptors)
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			var borrowed quantity.Units
 			for _, row := range heard.Inspected.Rows {
 				borrowed += row.Borrowed
@@ -41,9 +40,7 @@ func TestLentRowsAreInTheJournal(t *testing.T) {
 func rowsOf(t *testing.T, j *journal.Journal) (rows []journal.Row) {
 	t.Helper()
 	for r, err := range j.Rows() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		rows = append(rows, r)
 	}
 	return rows
@@ -61,9 +58,7 @@ func TestNothingIsLentWithoutAJournal(t *testing.T) {
 			t.Fatal("nothing was lent before: the test shows nothing")
 		}
 		debited := eu.counter(t, "units_lent")
-		if err := eu.journal.Close(); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, eu.journal.Close())
 		time.Sleep(2 * time.Second) // what was promised before is over
 		borrowed, asks := us.counter(t, "units_borrowed"), us.counter(t, "asks")
 		nextCell(time.Second)
@@ -114,9 +109,7 @@ func TestRightsFollowTheDemand(t *testing.T) {
 				for _, name := range names {
 					b, err := c.running[name].Bucket(t.Context(), "second", "api",
 						request("a").Descriptors)
-					if err != nil {
-						t.Fatal(err)
-					}
+					suite.Must(t, err)
 					shares += b.Inspected.Share
 				}
 				if shares > 100 {

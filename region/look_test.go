@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/decide/admit"
@@ -23,9 +24,7 @@ func TestLookAt(t *testing.T) {
 		nextCell(time.Minute)
 		n := c.running["us/n1"]
 		id, err := n.BucketID("minute", "api", map[string]string{"account": "a"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		if l, err := n.LookAt(t.Context(), id, true); err != nil || l.LastKnown || !l.Now.Allowed ||
 			l.Inspected.Used != 0 || l.Terms.Entitlement != 4 || l.Limit.Name != "minute" {
 			t.Errorf("before any request: %+v, %v", l, err)

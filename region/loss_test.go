@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/redis/go-redis/v9"
@@ -254,9 +255,7 @@ func TestOldCopyOfTheStore(t *testing.T) {
 		"name: second, limit: 100, window: 1s, on_store_failure: deny")
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		later := c.start("us/n1", d).Status().Generation + 1000
-		if err := c.running["us/n1"].journal.SetGeneration(later); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, c.running["us/n1"].journal.SetGeneration(later))
 		c.stop("us/n1")
 		n := c.start("us/n1", d)
 		if got := n.check(t, request("a")); got.Allowed || got.Share != 0 ||

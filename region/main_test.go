@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/journals"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 )
@@ -26,14 +27,10 @@ func unstarted(t testing.TB, nodes int, d *policy.Document) *Node {
 		return quantity.StoreTime(time.Now().UnixMicro())
 	}, "here").ConnectWithin(time.Second, time.Now)
 	kept, _, err := journals.New("here", "n1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	n, err := New(Config{Region: "here", Node: "n1", Nodes: nodes, Policy: d, Store: way,
 		Journal: kept,
 		Log:     slog.New(slog.DiscardHandler)}, Stepping{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return n
 }

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/gossip"
 	hintv1 "github.com/quotad/quotad/proto/hint/v1"
 )
@@ -15,9 +16,7 @@ import (
 func MetaOf(t testing.TB, region, node, address string) []byte {
 	t.Helper()
 	b, err := proto.Marshal(&hintv1.Node{Region: region, Node: node, Peer: address})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return b
 }
 

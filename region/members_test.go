@@ -39,9 +39,7 @@ func (c *cluster) gossips(of, name string, called netip.Addr) {
 	c.t.Helper()
 	g, err := c.Join(name, gossip.Config{Name: of + "/" + name, State: noState{},
 		Meta: region.MetaOf(c.t, of, name, netip.AddrPortFrom(called, labcluster.PeerPort).String())})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	suite.Must(c.t, err)
 	c.t.Cleanup(func() { _ = g.Close() })
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy/barrier"
 	"github.com/quotad/quotad/region/decide/local"
 )
@@ -24,9 +25,7 @@ var update = flag.Bool("update", false, "write testdata/metrics.txt anew")
 func goldenSeries(t *testing.T, n *running) {
 	t.Helper()
 	families, err := n.Metrics().Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	kinds := map[string]string{}
 	for _, f := range families {
 		kinds[f.GetName()] = strings.ToLower(f.GetType().String())
@@ -43,14 +42,10 @@ func goldenSeries(t *testing.T, n *running) {
 	}
 	path := filepath.Join("testdata", "metrics.txt")
 	if *update {
-		if err := os.WriteFile(path, []byte(got.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, os.WriteFile(path, []byte(got.String()), 0o644))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	if got.String() != string(want) {
 		t.Errorf("series are not those of %s (go test -run StatusBucket -update writes it):\n%s",
 			path, got.String())
@@ -115,9 +110,7 @@ func (n *running) counters(t *testing.T) map[string]float64 {
 func (n *running) commits(t *testing.T) uint64 {
 	t.Helper()
 	families, err := n.Metrics().Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	for _, f := range families {
 		if f.GetName() == "quotad_journal_commit_seconds" {
 			return f.GetMetric()[0].GetHistogram().GetSampleCount()
@@ -131,9 +124,7 @@ func (n *running) commits(t *testing.T) uint64 {
 func (n *running) timed(t *testing.T) (decisions uint64, buckets int) {
 	t.Helper()
 	families, err := n.Metrics().Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	for _, f := range families {
 		if f.GetName() == "quotad_decision_seconds" {
 			h := f.GetMetric()[0].GetHistogram()

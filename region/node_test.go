@@ -16,6 +16,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
@@ -30,9 +31,7 @@ func TestNodeAlone(t *testing.T) {
 	d := documents.Parse(t, 3, alone, "name: second, limit: 5, window: 1s")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
-		if err := n.Ready(); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, n.Ready())
 		s := n.Status()
 		if s.Region != "us" || s.Node != "n1" || s.Epoch != d.Epoch().String() ||
 			s.Generation == 0 || s.NotReady != nil ||
@@ -248,9 +247,7 @@ func TestCheckOnAClosedNode(t *testing.T) {
 func TestLeaveTellsTheOthers(t *testing.T) {
 	d := documents.Parse(t, 1, threeRegions, "name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
-		if err := c.running["eu/n1"].Leave(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, c.running["eu/n1"].Leave(t.Context()))
 		c.stop("eu/n1")
 		c.within(time.Second, "the other to be gone", func() bool {
 			return slices.Equal(c.running["us/n1"].Members(), []string{"us/n1"})
@@ -376,9 +373,7 @@ func TestStartPassesOverTheFile(t *testing.T) {
 	for name, before := range map[string]func(c *cluster) *policy.Document{
 		"a document older than the node worked under": func(c *cluster) *policy.Document {
 			newer := documents.Parse(c.t, 2, threeRegions, second)
-			if err := c.start("eu/n1", old).Adopt(c.t.Context(), newer); err != nil {
-				c.t.Fatal(err)
-			}
+			suite.Must(c.t, c.start("eu/n1", old).Adopt(c.t.Context(), newer))
 			c.stop("eu/n1")
 			return newer
 		},
@@ -398,9 +393,7 @@ func TestStartPassesOverTheFile(t *testing.T) {
 				c.alone = true // the first seed is not there
 				open := before(c)
 				n, err := c.tryStart("eu/n1", old)
-				if err != nil {
-					t.Fatal(err)
-				}
+				suite.Must(t, err)
 				if got := n.Status().Epoch; got != open.Epoch().String() {
 					t.Errorf("works under %s, want %s", got, open.Epoch())
 				}
@@ -424,9 +417,7 @@ func TestNoStartWithoutRights(t *testing.T) {
 		for _, rule := range strings.Fields(rules) {
 			args = append(args, rule)
 		}
-		if err := admin.Do(t.Context(), args...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, admin.Do(t.Context(), args...).Err())
 	}
 	for _, right := range []string{"+set", "+hdel", "+pexpireat", "+del"} {
 		rights(strings.Replace(store.MinimalACL, right+" ", "", 1))

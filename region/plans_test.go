@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/decide/admit"
 )
@@ -26,9 +27,7 @@ exempt:
 `
 	for _, on := range []string{"deny", "warn", "allow"} {
 		d, err := policy.Parse("limits.yaml", []byte(strings.Replace(text, "on_no_limit: deny", "on_no_limit: "+on, 1)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		t.Run(on, func(t *testing.T) {
 			started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 				n := c.running["us/n1"]

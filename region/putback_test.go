@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 )
 
@@ -33,9 +34,7 @@ func TestALimitPutBackWhileARegionIsCutOff(t *testing.T) {
 				us, eu := c.running["us/n1"], c.running["eu/n1"]
 				c.Network.Isolate("us/n1", time.Hour)
 				for _, d := range all[1:] {
-					if err := eu.Adopt(t.Context(), d); err != nil {
-						t.Fatal(err)
-					}
+					suite.Must(t, eu.Adopt(t.Context(), d))
 					time.Sleep(5 * time.Second)
 				}
 				for range 3 {
@@ -66,9 +65,7 @@ func TestALimitPutBackAtOnce(t *testing.T) {
 		us, eu := c.running["us/n1"], c.running["eu/n1"]
 		before, _ := us.drain(t, request("a"), 1100)
 		for _, d := range all[1:] {
-			if err := us.Adopt(t.Context(), d); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, us.Adopt(t.Context(), d))
 			time.Sleep(5 * time.Second)
 		}
 		after, _ := us.drain(t, request("a"), 1100)

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/memory/store"
 )
@@ -18,9 +19,7 @@ import (
 func (c *cluster) loseJournal(name string) {
 	c.t.Helper()
 	c.stop(name)
-	if err := os.Remove(c.Journal(name)); err != nil {
-		c.t.Fatal(err)
-	}
+	suite.Must(c.t, os.Remove(c.Journal(name)))
 }
 
 // TestAJournalThatWasReplacedIsWholeAgain: a node loses its journal in the middle of a long window, reads

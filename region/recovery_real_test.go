@@ -79,10 +79,8 @@ var copiers = map[string]func(t *testing.T, s *servers.Server) func() *servers.S
 			from, to := fixtures.Operator(t, s), fixtures.Operator(t, other)
 			for _, key := range from.Keys(t.Context(), "*").Val() {
 				left := max(from.PTTL(t.Context(), key).Val(), 0)
-				if err := to.Restore(t.Context(), key, left,
-					from.Dump(t.Context(), key).Val()).Err(); err != nil {
-					t.Fatal(err)
-				}
+				suite.Must(t, to.Restore(t.Context(), key, left,
+					from.Dump(t.Context(), key).Val()).Err())
 			}
 			return other
 		}
@@ -101,9 +99,7 @@ var copiers = map[string]func(t *testing.T, s *servers.Server) func() *servers.S
 				suite.Patience).Result(); err != nil || n != 1 {
 				t.Fatalf("%d replicas have everything: %v", n, err)
 			}
-			if err := at.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err(); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, at.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err())
 			return replica
 		}
 	},
@@ -162,9 +158,7 @@ func TestRestartOfRedis(t *testing.T) {
 	s := fixtures.Process(t)
 	c, r := inRealTime(t, s, day)
 	c.admits(request("a"), 40)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, s.Close())
 	if d := c.running["us/n1"].check(t, request("a")); d.Reason != admit.StoreFailure {
 		t.Errorf("the server is gone: %+v", d)
 	}
@@ -188,9 +182,7 @@ func TestScriptsAndBucketsThatVanish(t *testing.T) {
 	c.admits(request("a"), 40)
 	generation := c.running["us/n1"].Status().Generation
 	ctx, at := t.Context(), fixtures.Operator(t, s)
-	if err := at.ScriptFlush(ctx).Err(); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, at.ScriptFlush(ctx).Err())
 	c.admits(request("a"), 40)
 	if got := c.running["us/n1"].Status().Generation; got != generation {
 		t.Errorf("generation %d, was %d", got, generation)
@@ -208,17 +200,13 @@ func TestScriptsAndBucketsThatVanish(t *testing.T) {
 func evict(ctx context.Context, t *testing.T, at *redis.Client) {
 	t.Helper()
 	for _, set := range [][2]string{{"maxmemory-policy", "volatile-random"}, {"maxmemory", "1"}} {
-		if err := at.ConfigSet(ctx, set[0], set[1]).Err(); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, at.ConfigSet(ctx, set[0], set[1]).Err())
 	}
 	if err := at.Set(ctx, "anything", 1, 0).Err(); err == nil || !strings.Contains(err.Error(),
 		"OOM") {
 		t.Fatalf("there is memory left: %v", err)
 	}
-	if err := at.ConfigSet(ctx, "maxmemory", "0").Err(); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, at.ConfigSet(ctx, "maxmemory", "0").Err())
 	if keys := at.Keys(ctx, "*:b:*").Val(); len(keys) > 0 {
 		t.Fatalf("not evicted: %q", keys)
 	}
@@ -234,9 +222,7 @@ func TestRedisThatStandsStill(t *testing.T) {
 	n, q := c.running["us/n1"], request("a")
 	c.admits(q, 10)
 	pid := pidOf(t, fixtures.Operator(t, s))
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, syscall.Kill(pid, syscall.SIGSTOP))
 	defer func() { _ = syscall.Kill(pid, syscall.SIGCONT) }()
 	asked := 0
 	suite.Eventually(t, "the breaker trips", func() bool {
@@ -249,9 +235,7 @@ func TestRedisThatStandsStill(t *testing.T) {
 			t.Errorf("request %d: %+v", i, d)
 		}
 	}
-	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, syscall.Kill(pid, syscall.SIGCONT))
 	c.within(10*time.Second, "a probe to be answered",
 		func() bool { return !n.limiter.Queue().OutOfReach()[store.Whole] })
 	admitted := c.exhausts(q)

@@ -273,9 +273,7 @@ func TestWhoKnowsWhatWasLent(t *testing.T) {
 					c.stop("us/n2")
 				}
 				if tc.fresh {
-					if err := os.RemoveAll(filepath.Join(c.Dir, "us-n2")); err != nil {
-						t.Fatal(err)
-					}
+					suite.Must(t, os.RemoveAll(filepath.Join(c.Dir, "us-n2")))
 					c.start("us/n2", d) // it has not read the store yet
 					c.within(time.Second, "us/n1 to see it", func() bool { return len(us.Members()) == 3 })
 				}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/decide/admit"
 )
@@ -50,9 +51,7 @@ func (n *running) refunds(t *testing.T, receipt string, repeated bool,
 func (n *running) used(t *testing.T, limit string, q admit.Request) quantity.Units {
 	t.Helper()
 	b, err := n.Bucket(t.Context(), limit, q.Domain, q.Descriptors)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return b.Inspected.Used
 }
 
@@ -225,20 +224,16 @@ func TestRefundOfSeveralLimits(t *testing.T) {
 			}
 
 			orphan, half := n.charged(t, cost("b", 3)), n.charged(t, cost("b", 3))
-			if err := n.Adopt(t.Context(),
-				documents.Parse(t, 2, alone, limits[:2]...)); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, n.Adopt(t.Context(),
+				documents.Parse(t, 2, alone, limits[:2]...)))
 			want := append(slices.Clone(back), watched)
 			for i := 2; i < len(want); i++ {
 				want[i].Units, want[i].Reason = 0, gone
 			}
 			n.refunds(t, orphan, false, want...)
 			n.refunds(t, orphan, true, want...)
-			if err := n.Adopt(t.Context(),
-				documents.Parse(t, 3, alone, "name: other, domain: elsewhere, limit: 5, window: 10s")); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, n.Adopt(t.Context(),
+				documents.Parse(t, 3, alone, "name: other, domain: elsewhere, limit: 5, window: 10s")))
 			for i := range want {
 				want[i].Units, want[i].Reason = 0, gone
 			}
@@ -259,15 +254,11 @@ func TestRefundAgainUnderAnotherDocument(t *testing.T) {
 			back := []admit.RefundedCharge{{Limit: "fixed-window", Units: 3},
 				{Limit: "sliding-window-log", Units: 3}}
 			n.refunds(t, both, false, back...)
-			if err := n.Adopt(t.Context(), documents.Parse(t, 2, alone, log)); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, n.Adopt(t.Context(), documents.Parse(t, 2, alone, log)))
 			n.refunds(t, both, true, back...)
 			half := []admit.RefundedCharge{{Limit: "fixed-window", Reason: gone}, back[1]}
 			n.refunds(t, part, false, half...)
-			if err := n.Adopt(t.Context(), documents.Parse(t, 3, alone, window, log)); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, n.Adopt(t.Context(), documents.Parse(t, 3, alone, window, log)))
 			n.refunds(t, part, true, half...)
 		})
 }
@@ -357,9 +348,7 @@ func TestReceiptsAfterTheJournalIsLost(t *testing.T) {
 			n := c.start("us/n1", d)
 			n.refunds(t, n.charged(t, cost("a", 3)), false, all)
 			c.stop("us/n1")
-			if err := os.Remove(filepath.Join(c.Dir, "us-n1")); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, os.Remove(filepath.Join(c.Dir, "us-n1")))
 		}
 	})
 }

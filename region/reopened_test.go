@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/memory/store"
 )
@@ -44,9 +45,7 @@ func TestNothingIsRestoredBeforeTheNodeStands(t *testing.T) {
 					t.Fatalf("decided under generation %d, restored by questions of generation %d: %+v", o.Generation, before, d)
 				}
 			}
-			if err := n.tenure.OpenOnce(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, n.tenure.OpenOnce(t.Context()))
 			if d := n.check(t, q); d.Reason != admit.WithinLimit || n.state(t, q).Used != 2 {
 				t.Errorf("the node stands: %+v, used %d of 2", d, n.state(t, q).Used)
 			}

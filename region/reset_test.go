@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/memory/rules"
@@ -72,9 +73,7 @@ func TestResetKeepsTheLedger(t *testing.T) {
 		}
 		rows := func(n *running) (share, used quantity.Units, rows []algorithms.PeerRow) {
 			b, err := n.Bucket(t.Context(), "hour", "api", request("a").Descriptors)
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			return b.Inspected.Share, b.Inspected.Used, b.Inspected.Rows
 		}
 		share, _, before := rows(us)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region/decide/admit"
 )
 
@@ -109,9 +110,7 @@ func TestUseHeardByCopyHidesAnswers(t *testing.T) {
 // withoutScan returns a way to a Redis that does not list its keys, as for a user who lacks +scan.
 func withoutScan(t *testing.T) func(*servers.Server) *servers.Server {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	target := make(chan string, 1)
 	go func() {

@@ -11,6 +11,7 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/decide/admit"
 )
@@ -202,9 +203,7 @@ func TestASecondStoreStops(t *testing.T) {
 		// Given the older store it serves. Its journal tells of times that this store never showed,
 		// which would count as a loss.
 		c.stop("us/n2")
-		if err := os.RemoveAll(filepath.Join(c.Dir, "us-n2")); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, os.RemoveAll(filepath.Join(c.Dir, "us-n2")))
 		c.twins["us"] = first
 		n2 = c.start("us/n2", d)
 		nextCell(time.Second)

@@ -12,6 +12,7 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 	labcluster "github.com/quotad/quotad/chaos/lab/cluster"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/memory/store"
@@ -50,9 +51,7 @@ func (m *madeUp) join(t *testing.T, c *cluster) {
 	t.Helper()
 	host := c.Network.Host("made-up")
 	l, err := host.Listen(labcluster.PeerPort)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	s := peer.NewServer(peer.Handlers{Exchange: m.exchange, Recall: m.recall, Document: m.source,
 		Store: func(context.Context, peer.Identity, *store.Confirmation) peer.StoreAnswer {
 			return peer.StoreAnswer{Node: "eu/made-up"}

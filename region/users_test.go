@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/memory/journal"
 )
@@ -19,9 +20,7 @@ func (c *cluster) under(name, file string) func(*region.Config) {
 			cfg.Journal, err = journal.Open(filepath.Join(c.Dir, file),
 				journal.Options{Region: cfg.Region, Node: name})
 		}
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		suite.Must(c.t, err)
 	}
 }
 
@@ -62,9 +61,7 @@ func TestASecondProcessOnTheSameRedis(t *testing.T) {
 			t.Errorf("a second us/n1: %v", err)
 		}
 		other, err := begin("us/n2", "n2", "other")
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		if err := other.Ready(); err == nil || !strings.Contains(err.Error(), "node us/n1 used this region's Redis") {
 			t.Errorf("another node without seeds: %v", err)
 		}
@@ -72,31 +69,23 @@ func TestASecondProcessOnTheSameRedis(t *testing.T) {
 		if err := other.Ready(); err == nil || first.Ready() != nil {
 			t.Errorf("a minute later: %v, and the first %v", err, first.Ready())
 		}
-		if err := first.Close(); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, first.Close())
 		time.Sleep(12 * time.Second)
 		if err := other.Ready(); err != nil {
 			t.Errorf("after the first has ended: %v", err)
 		}
-		if err := other.Close(); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, other.Close())
 		for _, tc := range []struct {
 			dir   string
 			takes time.Duration
 		}{{"other", 0}, {"lost", 1500 * time.Millisecond}} {
 			begun := time.Now()
 			n, err := begin("us/n2", "n2", tc.dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			if took := time.Since(begun).Truncate(500 * time.Millisecond); took != tc.takes {
 				t.Errorf("with the journal %s a node started after %v, want %v", tc.dir, took, tc.takes)
 			}
-			if err := n.Close(); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, n.Close())
 		}
 	})
 }

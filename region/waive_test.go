@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/decide/admit"
 )
@@ -40,9 +41,7 @@ func TestTheOperatorsWordOpensWhatNobodyKnows(t *testing.T) {
 				t.Errorf("%s waits for %+v", n.name, all)
 			}
 		}
-		if err := n1.Waive(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, n1.Waive(t.Context()))
 		for _, n := range []*running{n1, n2} {
 			c.within(3*time.Second, n.name+" to go on", func() bool { return n.check(t, request("a")).Allowed })
 			if all := n.Status().Recovering; len(all) != 0 {

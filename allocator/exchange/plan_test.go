@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -150,9 +151,7 @@ func TestHintsSpareRefusedAsks(t *testing.T) {
 		c.demand(o, 700, 700, 350)
 		for end := c.now + 20*allocator.Second; c.now < end; {
 			c.run(c.queue[0].at)
-			if err := c.invariants(); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, c.invariants())
 		}
 		refused[i] = c.stats().AsksRefused
 	}

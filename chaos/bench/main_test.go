@@ -61,9 +61,7 @@ func (e *envoyService) ShouldRateLimit(_ context.Context,
 func (e *envoyService) start(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	server, ended := grpc.NewServer(), make(chan error, 1)
 	ratelimit.RegisterRateLimitServiceServer(server, e)
 	go func() { ended <- server.Serve(l) }()
@@ -130,9 +128,7 @@ func TestMain(m *testing.M) {
 func briefly(t *testing.T, code int, args string) string {
 	t.Helper()
 	quotad, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return ran(t, code, strings.Fields("--quotad "+quotad+" --duration 100ms --rounds 1 --callers 2 "+args)...)
 }
 

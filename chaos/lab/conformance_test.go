@@ -120,9 +120,7 @@ func begin(t *rapid.T, d *Driven) *worlds {
 func (w *worlds) start(t *rapid.T, i int) {
 	clock := func() time.Time { return time.UnixMicro(int64(w.now.Add(w.skew[i]))) }
 	s, err := w.driven.Connect(clock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	if w.stores[i] != nil {
 		_ = w.stores[i].Close()
 	}
@@ -372,9 +370,7 @@ func (w *worlds) another(t *rapid.T) {
 	defer func() { _ = client.Close() }()
 	reply, err := client.Eval(context.Background(), algorithms.OpenScript.Source,
 		[]string{store.TokenKey(store.Whole)}, c.Args()...).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	got, err := c.Parse(reply)
 	want := ledger.Open(w.now, c)
 	if !want.OK { // what stands was opened by nodes, each of which made up a secret
@@ -486,9 +482,7 @@ func (w *worlds) actions() map[string]func(*rapid.T) {
 // step both ways, and nodes' clocks that are apart.
 func TestTwinEqualsRedis(t *testing.T) {
 	d, err := StartDriven(time.Now(), "r")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	t.Cleanup(func() { _ = d.Close() })
 	suite.Check(t, func(t *rapid.T) {
 		w := begin(t, d)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/memory/store"
 )
@@ -17,18 +18,14 @@ func TestDriven(t *testing.T) {
 	for _, year := range []int{1971, 2026, 2200} {
 		now := time.Date(year, 6, 1, 0, 0, 0, 0, time.UTC)
 		d, err := StartDriven(now, "a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		t.Cleanup(func() { _ = d.Close() })
 		set := func(to time.Time) {
 			now = to
 			d.Set(now)
 		}
 		s, err := d.Connect(func() time.Time { return now })
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		t.Cleanup(func() { _ = s.Close() })
 		before := mustOpen(t, s, first)
 		c := charge("k", 10, 1)

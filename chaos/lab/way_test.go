@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/memory/store"
 )
@@ -107,9 +108,7 @@ func TestTwinClosed(t *testing.T) {
 	_, _, node := atNoon("a")
 	m := node()
 	mustOpen(t, m, first)
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, m.Close())
 	if r := m.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 1)})[0]; r.Err == nil {
 		t.Error("a closed way answers")
 	}

@@ -17,9 +17,7 @@ const moduleDir = "../.."
 func all(t *testing.T) []Mutant {
 	t.Helper()
 	every, err := All()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return every
 }
 
@@ -73,17 +71,11 @@ func TestSomeAreFound(t *testing.T) {
 				suite.Long(t)
 			}
 			m, err := Find(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			binary := filepath.Join(t.TempDir(), "seeds")
-			if err := m.Build(t.Context(), moduleDir, "./chaos/mutants/seeds", binary); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, m.Build(t.Context(), moduleDir, "./chaos/mutants/seeds", binary))
 			seed, violation, err := m.Run(t.Context(), binary, m.Within)
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			t.Logf("seed %d: %s", seed, violation)
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/play/workload"
 )
 
@@ -61,9 +62,7 @@ func TestStaticSplitUnderPoissonArrivals(t *testing.T) {
 	s := workload.Usual()
 	s.Length = 60 * second
 	w, err := workload.Make("one-region", s, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	n := Uniform(3, 40_000)
 	f := Measure(w, StaticSplit{}.Run(w, n, 1), n)
 	want := 60 * (limited(950, 1000) - limited(950, w.Entitlements[0]))

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/play/workload"
 )
 
@@ -111,9 +112,7 @@ func made(t *testing.T, name string, length int64) *workload.Workload {
 	s := workload.Usual()
 	s.Length = length
 	w, err := workload.Make(name, s, 11)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return w
 }
 
@@ -151,9 +150,7 @@ func TestTableLinesUp(t *testing.T) {
 func TestFiguresAreTheSameEverywhere(t *testing.T) {
 	const want = uint64(0xe033daf41a128387)
 	h := fnv.New64a()
-	if err := WriteJSON(h, few(t)); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, WriteJSON(h, few(t)))
 	if got := h.Sum64(); got != want {
 		t.Errorf("the figures have the fingerprint %#x, not %#x: if a system was changed on purpose, pin the new one", got, want)
 	}
@@ -200,9 +197,7 @@ func TestOverview(t *testing.T) {
 func TestJSONReadsBack(t *testing.T) {
 	rows := few(t)
 	var b bytes.Buffer
-	if err := WriteJSON(&b, rows); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, WriteJSON(&b, rows))
 	var back []Figures
 	if err := json.Unmarshal(b.Bytes(), &back); err != nil || !reflect.DeepEqual(rows, back) {
 		t.Errorf("did not read back: %v", err)

@@ -28,9 +28,7 @@ func mixed(t *rapid.T) *workload.Workload {
 		s.Burst = max(1, s.Limit/rapid.Int64Range(1, 5).Draw(t, "burst"))
 	}
 	w, err := workload.Mix(s, rapid.Uint64().Draw(t, "seed"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return w
 }
 
@@ -55,9 +53,7 @@ func TestSystemsOnRandomWorkloads(t *testing.T) {
 	suite.Check(t, func(t *rapid.T) {
 		w := mixed(t)
 		n := apart(t, w.Regions)
-		if err := n.Validate(w.Regions); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, n.Validate(w.Regions))
 		for _, s := range Systems() {
 			r := s.Run(w, n, 1)
 			f := Measure(w, r, n)

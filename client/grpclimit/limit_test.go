@@ -24,6 +24,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quotad/quotad/chaos/lab/bubble"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/client"
 	"github.com/quotad/quotad/client/grpclimit"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
@@ -56,9 +57,7 @@ var options = grpclimit.Options{Domain: "api", Key: byMethod}
 func served(t *testing.T, c grpclimit.Checker) grpc_health_v1.HealthClient {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	s := grpc.NewServer(grpc.UnaryInterceptor(grpclimit.Unary(c, options)),
 		grpc.StreamInterceptor(grpclimit.Stream(c, options)))
 	grpc_health_v1.RegisterHealthServer(s, health.NewServer())
@@ -66,9 +65,7 @@ func served(t *testing.T, c grpclimit.Checker) grpc_health_v1.HealthClient {
 	serving.Go(func() { _ = s.Serve(l) })
 	conn, err := grpc.NewClient(l.Addr().String(),
 		grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	t.Cleanup(func() {
 		_ = conn.Close()
 		s.Stop()

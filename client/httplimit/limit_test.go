@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/quotad/quotad/chaos/lab/bubble"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/client"
 	"github.com/quotad/quotad/client/httplimit"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
@@ -248,9 +249,7 @@ func wantProblem(t *testing.T, w *httptest.ResponseRecorder, code int, detail st
 		Type, Title, Detail string
 		Status              int
 	}
-	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, json.Unmarshal(w.Body.Bytes(), &p))
 	if w.Code != code || p.Status != code || p.Title != http.StatusText(code) ||
 		p.Type != "about:blank" || !strings.Contains(p.Detail, detail) ||
 		w.Header().Get("Content-Type") != "application/problem+json" {

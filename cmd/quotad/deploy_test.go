@@ -14,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/pflag"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/real/scenario"
 	"github.com/quotad/quotad/chaos/real/staging"
 	"github.com/quotad/quotad/cmd/quotad/exit"
@@ -33,9 +34,7 @@ var deployedRegions = []string{"us-east", "eu-west", "ap-south"}
 func readDeployed(t *testing.T, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(deployed, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return string(b)
 }
 
@@ -43,18 +42,12 @@ func readDeployed(t *testing.T, name string) string {
 func keyed(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(deployed)); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, os.CopyFS(dir, os.DirFS(deployed)))
 	own, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	// Under this name the test binary is the command: see TestMain.
 	quotad := filepath.Join(t.TempDir(), "quotad")
-	if err := os.Symlink(own, quotad); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, os.Symlink(own, quotad))
 	cmd := exec.Command(filepath.Join(dir, "keys.sh"))
 	cmd.Env = append(os.Environ(), "QUOTAD="+quotad)
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -80,13 +73,9 @@ func TestDeployedNodeFilesAndLimitsGoTogether(t *testing.T) {
 	dir := keyed(t)
 	for _, name := range deployedRegions {
 		c, err := configured(filepath.Join(dir, name+".yaml"), nothingSet)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		d, err := policy.Load(c.Policy)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		if err := c.CheckRegion(d); err != nil || c.Region != name {
 			t.Errorf("%s.yaml is of region %q: %v", name, c.Region, err)
 		}
@@ -108,9 +97,7 @@ func TestDeployedNodeFilesAndLimitsGoTogether(t *testing.T) {
 func TestDeployedNodesFile(t *testing.T) {
 	dir := keyed(t)
 	nodes, err := staging.ReadNodes(filepath.Join(dir, "nodes.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	if len(nodes.Regions) != len(deployedRegions) {
 		t.Errorf("it has %d regions", len(nodes.Regions))
 	}
@@ -145,25 +132,17 @@ func TestDeployedRoles(t *testing.T) {
 // only cuts.
 func TestDeployedRehearsal(t *testing.T) {
 	s, err := scenario.Parse("rehearsal.yaml", []byte(readDeployed(t, "rehearsal.yaml")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	nodes, err := staging.ReadNodes(filepath.Join(keyed(t), "nodes.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	stage, err := staging.Open(nodes, s.Duration)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	defer stage.Close()
 	if err := s.Impossible(stage); err != nil {
 		t.Error(err)
 	}
 	d, err := policy.Load(filepath.Join(deployed, "limits.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	for _, r := range d.Regions {
 		if !slices.Contains(s.Regions, scenario.Region{Name: r.Name, Weight: r.Weight, Nodes: 1}) ||
 			len(s.Regions) != len(d.Regions) {
@@ -243,9 +222,7 @@ func TestDeployedContainers(t *testing.T) {
 		} `yaml:"services"`
 		Volumes map[string]any `yaml:"volumes"`
 	}
-	if err := yaml.Unmarshal([]byte(readDeployed(t, "compose.yaml")), &compose); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, yaml.Unmarshal([]byte(readDeployed(t, "compose.yaml")), &compose))
 	if len(compose.Services) != 2*len(deployedRegions) {
 		t.Errorf("there are %d services", len(compose.Services))
 	}
@@ -304,9 +281,7 @@ func TestDeployedContainers(t *testing.T) {
 func TestDeployedReadmeNamesItsFiles(t *testing.T) {
 	table := readDeployed(t, "README.md")
 	entries, err := os.ReadDir(deployed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	for _, e := range entries {
 		if e.Name() != "README.md" && !strings.Contains(table, "`"+e.Name()+"`") {
 			t.Errorf("README.md says nothing of %s", e.Name())

@@ -95,9 +95,7 @@ func wants(t *testing.T, text string, parts ...string) {
 func TestDev(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "limits.yaml")
-	if err := os.WriteFile(file, []byte(devLimits), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, os.WriteFile(file, []byte(devLimits), 0o600))
 	web, admins := startDev(t, "--policy", file, "--round-trip", "20ms")
 	if len(admins) != 3 {
 		t.Fatalf("%d regions", len(admins))
@@ -105,9 +103,7 @@ func TestDev(t *testing.T) {
 	post := func() int {
 		r, err := http.Post(web+"/v1/check", "application/json",
 			strings.NewReader(`{"domain":"api","descriptors":{"account":"42","plan":"free"}}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		r.Body.Close()
 		return r.StatusCode
 	}
@@ -179,9 +175,7 @@ func TestDevRehearses(t *testing.T) {
 	rehearse := func(body string, code int) {
 		t.Helper()
 		r, err := http.Post(admins[0]+"/v1/rehearse", "application/json", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		defer r.Body.Close()
 		if text, _ := io.ReadAll(r.Body); r.StatusCode != code {
 			t.Errorf("%s: %d %s", body, r.StatusCode, text)
@@ -190,18 +184,12 @@ func TestDevRehearses(t *testing.T) {
 	overview := func() *quotadv1.OverviewResponse {
 		t.Helper()
 		r, err := http.Get(admins[0] + "/v1/overview")
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		defer r.Body.Close()
 		text, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		o := &quotadv1.OverviewResponse{}
-		if err := asjson.Unmarshal(text, o); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, asjson.Unmarshal(text, o))
 		return o
 	}
 	rehearse(`{"region":"eu-west","load":50}`, 200)
@@ -228,14 +216,10 @@ func TestDevRehearses(t *testing.T) {
 func TestDevSample(t *testing.T) {
 	web, admins := startDev(t, "--regions", "1")
 	q, err := http.NewRequestWithContext(t.Context(), "GET", web+"/", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	q.Header.Set("Accept", "text/html")
 	r, err := http.DefaultTransport.RoundTrip(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	r.Body.Close()
 	if got := r.Header.Get("Location"); r.StatusCode != 307 || got != admins[0]+"/" {
 		t.Errorf("%d %s", r.StatusCode, got)

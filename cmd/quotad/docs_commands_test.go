@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // A block of commands is fenced as "console". A line that begins with "$ " is a command; what is
@@ -286,9 +288,7 @@ func TestDocsCommandsRun(t *testing.T) {
 		}
 		t.Run(p.path, func(t *testing.T) {
 			root, err := filepath.Abs(repository)
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			t.Chdir(filesOf(t, p))
 			for _, c := range commands {
 				ran++
@@ -307,9 +307,7 @@ func filesOf(t *testing.T, p *page) string {
 	dir := t.TempDir()
 	for _, f := range p.fences {
 		if name, ok := f.file(); ok {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(f.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(f.text), 0o600))
 		}
 	}
 	return dir
@@ -334,10 +332,8 @@ func (c shellCommand) run(t *testing.T, root string) {
 	case *updateDocs:
 		p := c.fence.page
 		p.text = strings.Replace(p.text, "$ "+c.text+"\n"+c.output, "$ "+c.text+"\n"+got+"\n", 1)
-		if err := os.WriteFile(filepath.Join(root, filepath.FromSlash(p.path)), []byte(p.text),
-			0o644); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, os.WriteFile(filepath.Join(root, filepath.FromSlash(p.path)), []byte(p.text),
+			0o644))
 	default:
 		t.Errorf("%s: %s prints\n%s\nand the page says\n%s", c.fence.at(), c.text, got, want)
 	}

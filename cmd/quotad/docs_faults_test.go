@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/play/sim"
 	"github.com/quotad/quotad/chaos/real/scenarios"
 )
@@ -65,8 +66,6 @@ func testNames(t *testing.T) map[string]bool {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return all
 }

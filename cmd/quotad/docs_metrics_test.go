@@ -17,6 +17,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // metric is a metric as the code describes it.
@@ -44,9 +46,7 @@ func declaredMetrics(t *testing.T) map[string]metric {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 	}
 	return all
 }
@@ -184,9 +184,7 @@ var notMetrics = []string{"quotad_down"}
 func TestDocsMetricsExist(t *testing.T) {
 	all := declaredMetrics(t)
 	series, err := os.ReadFile(filepath.Join(repository, "region", "testdata", "metrics.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	for l := range strings.Lines(string(series)) {
 		kind, rest, _ := strings.Cut(strings.TrimSpace(l), " ")
 		name, labels, _ := strings.Cut(rest, "{")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/mutants"
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
@@ -84,9 +85,7 @@ func namesPath(text, call string) bool {
 // TestDocsCountMutants: the page about mutants has the numbers of those that there are.
 func TestDocsCountMutants(t *testing.T) {
 	all, err := mutants.All()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	byTest := 0
 	for _, m := range all {
 		if m.Within == 0 {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/cmd/quotad/serve/nodeconfig"
 )
 
@@ -38,9 +39,7 @@ func TestDocsReference(t *testing.T) {
 	for _, g := range generated {
 		file := filepath.Join(repository, filepath.FromSlash(g.page))
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		begin := fmt.Sprintf("<!-- %s: go test ./cmd/quotad -run DocsReference -update -->\n", g.part)
 		end := fmt.Sprintf("<!-- end of %s -->\n", g.part)
 		before, rest, found := strings.Cut(string(text), begin)
@@ -51,9 +50,7 @@ func TestDocsReference(t *testing.T) {
 		}
 		want := "\n" + strings.TrimSpace(g.write(t)) + "\n\n"
 		if *updateDocs {
-			if err := os.WriteFile(file, []byte(before+begin+want+end+after), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, os.WriteFile(file, []byte(before+begin+want+end+after), 0o644))
 		} else if got != want {
 			t.Errorf("%s is not what the code says of %s; write it with\n"+
 				"go test ./cmd/quotad -run DocsReference -update", g.page, g.part)

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // page is a page of the documentation.
@@ -66,9 +68,7 @@ func pages(t *testing.T) []*page {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 	}
 	var all []*page
 	for _, at := range paths {
@@ -80,13 +80,9 @@ func pages(t *testing.T) []*page {
 func readPage(t *testing.T, at string) *page {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(repository, filepath.FromSlash(at)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	p, err := parsePage(at, string(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return p
 }
 

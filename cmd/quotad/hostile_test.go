@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/grpc/encoding"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/show"
 )
@@ -73,9 +74,7 @@ func TestHostileNames(t *testing.T) {
 // says what to do.
 func TestFilesThatAreNone(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, syscall.Mkfifo(pipe, 0o600))
 	node := []string{"config", "check", "--region", "us", "--data-dir", t.TempDir(),
 		"--redis-embedded", "--policy"}
 	for _, args := range [][]string{

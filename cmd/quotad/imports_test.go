@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 const modulePath = "github.com/quotad/quotad/"
@@ -122,9 +124,7 @@ func TestImportsRunOneWay(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	for pkg := range house {
 		if !seen[pkg] {
 			t.Errorf("the house has a place for %s, which is not there", pkg)
@@ -162,9 +162,7 @@ func TestTestsCallWhatIsWrapped(t *testing.T) {
 		})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 }
 
 // TestNodesKnowNoImitation: serving code and its tests reach Redis only through connections or the
@@ -195,9 +193,7 @@ func TestNodesKnowNoImitation(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 }
 
 // served are the folders of the packages that run in production. They import no test double, so no
@@ -286,7 +282,5 @@ func forEachServingFile(t *testing.T, fn func(pkg, file string, imports []string
 		fn(path.Dir(filepath.ToSlash(rel)), rel, imports)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 }

@@ -11,15 +11,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // makefile returns the Makefile.
 func makefile(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(repository, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return string(text)
 }
 
@@ -78,9 +78,7 @@ func TestTheGateNamesNoTest(t *testing.T) {
 		}
 	}
 	ci, err := os.ReadFile(filepath.Join(repository, ".ci", "run"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	if lines := strings.Split(strings.TrimSpace(string(ci)), "\n"); !slices.Equal(lines[len(lines)-2:],
 		[]string{"make test", "exec make race"}) {
 		t.Errorf(".ci/run ends with %q", lines[len(lines)-2:])
@@ -156,7 +154,5 @@ func eachTestFile(t *testing.T, do func(file, src string)) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 }

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // commandLine finds commands of quotad, each on a line of its own.
@@ -30,14 +32,10 @@ func TestRunbookCommands(t *testing.T) {
 	for _, pattern := range []string{"operations/alerts.md", "operations/runbooks/*.md",
 		"how-to/kubernetes.md", "how-to/compose.md", "how-to/systemd.md"} {
 		files, err := filepath.Glob(filepath.Join("../../docs", pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		for _, file := range files {
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			pages++
 			for _, line := range fencedCommands(string(text)) {
 				if err := isCommand(line); err != nil {

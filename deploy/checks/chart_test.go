@@ -22,6 +22,8 @@ import (
 	policy "k8s.io/api/policy/v1"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 const (
@@ -36,9 +38,7 @@ var examples = []string{"private", "guarded"}
 func valuesOf(t *testing.T, name string) map[string]any {
 	t.Helper()
 	v, err := chartutil.ReadValuesFile(filepath.Join(chartFolder, "ci", name+"-values.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return v
 }
 
@@ -57,9 +57,7 @@ func TestChartLints(t *testing.T) {
 func render(t *testing.T, values map[string]any) (map[string]string, error) {
 	t.Helper()
 	c, err := loader.LoadDir(chartFolder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	if len(c.Templates) == 0 || c.Metadata.Type != "application" {
 		t.Fatalf("the chart has %d templates", len(c.Templates))
 	}
@@ -127,9 +125,7 @@ func decode(t *testing.T, manifests map[string]string) objects {
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			if err := o.add(one); err != nil {
 				t.Errorf("%s: %v\n%s", name, err, one)
 			}
@@ -199,9 +195,7 @@ func uncommented(document []byte) string {
 func rendered(t *testing.T, example string) objects {
 	t.Helper()
 	manifests, err := render(t, valuesOf(t, example))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return decode(t, manifests)
 }
 
@@ -222,9 +216,7 @@ func TestChartRefuses(t *testing.T) {
 		`drainSeconds: 10s`:               "drainSeconds",
 	} {
 		values := valuesOf(t, "private")
-		if err := yaml.Unmarshal([]byte(change), &values); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, yaml.Unmarshal([]byte(change), &values))
 		if _, err := render(t, values); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: %v, want %q", change, err, why)
 		}
@@ -234,20 +226,12 @@ func TestChartRefuses(t *testing.T) {
 // TestChartValuesAreSaid: each value is in values.yaml, with which the schema agrees.
 func TestChartValuesAreSaid(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(chartFolder, "values.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	var values, schema map[string]any
-	if err := yaml.Unmarshal(text, &values); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, yaml.Unmarshal(text, &values))
 	text, err = os.ReadFile(filepath.Join(chartFolder, "values.schema.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.Unmarshal(text, &schema); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
+	suite.Must(t, yaml.Unmarshal(text, &schema))
 	sameFields(t, "", values, schema)
 }
 

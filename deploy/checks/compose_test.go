@@ -12,6 +12,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/cli"
 	"github.com/compose-spec/compose-go/v2/types"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/cmd/quotad/serve/nodeconfig"
 )
 
@@ -22,13 +23,9 @@ func loadCompose(t *testing.T) *types.Project {
 	t.Helper()
 	options, err := cli.NewProjectOptions([]string{filepath.Join(regionsFolder, "compose.yaml")},
 		cli.WithWorkingDirectory(regionsFolder), cli.WithResolvedPaths(true))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	p, err := options.LoadProject(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return p
 }
 
@@ -115,9 +112,7 @@ func defaultDrain(t *testing.T) time.Duration {
 	for _, s := range nodeconfig.Settings() {
 		if s.Path == "drain_timeout" {
 			d, err := time.ParseDuration(s.Default)
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			return d
 		}
 	}
@@ -131,13 +126,9 @@ var instruction = regexp.MustCompile(`(?m)^([A-Z]+) (.*)$`)
 // a user without rights, and has the ports on which nodes listen.
 func TestContainerfile(t *testing.T) {
 	text, err := os.ReadFile("../Containerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	module, err := os.ReadFile("../../go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	got := map[string][]string{}
 	for _, m := range instruction.FindAllStringSubmatch(string(text), -1) {
 		got[m[1]] = append(got[m[1]], m[2])

@@ -13,6 +13,7 @@ import (
 	core "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/cmd/quotad/serve/nodeconfig"
 	"github.com/quotad/quotad/policy"
 )
@@ -72,9 +73,7 @@ func configured(t *testing.T, o objects) *nodeconfig.Config {
 	text = strings.ReplaceAll(text, "/etc/quotad/gossip/gossip.key", gossip)
 	for name, data := range map[string]string{file: text,
 		gossip: "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=\n"} {
-		if err := os.WriteFile(name, []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, os.WriteFile(name, []byte(data), 0o600))
 	}
 	set := environment(t, o)
 	for name := range set {
@@ -88,9 +87,7 @@ func configured(t *testing.T, o objects) *nodeconfig.Config {
 		value, ok := set[name]
 		return value, ok
 	})
-	if err := flags.Set("config", file); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, flags.Set("config", file))
 	c, err := layers.Read()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
@@ -293,9 +290,7 @@ func TestChartOfOneNode(t *testing.T) {
 	values := valuesOf(t, "private")
 	values["replicas"] = 1
 	manifests, err := render(t, values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	o := decode(t, manifests)
 	if c := configured(t, o); c.Nodes != 1 || len(c.Seeds) != 2 || len(o.budgets) != 0 {
 		t.Errorf("%d nodes, seeds %q, %d budgets", c.Nodes, c.Seeds, len(o.budgets))

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/cmd/quotad/serve/nodeconfig"
 )
 
@@ -16,9 +17,7 @@ import (
 func fenced(t *testing.T, page, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("../../docs/how-to", page))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	_, after, found := strings.Cut(string(text), "```yaml\n# "+name+"\n")
 	block, _, closed := strings.Cut(after, "\n```")
 	if !found || !closed {
@@ -30,15 +29,11 @@ func fenced(t *testing.T, page, name string) string {
 // TestPageOfKubernetes: the chart takes the values of the page, and quotad what it makes of them.
 func TestPageOfKubernetes(t *testing.T) {
 	values := map[string]any{}
-	if err := yaml.Unmarshal([]byte(fenced(t, "kubernetes.md", "us-east-values.yaml")),
-		&values); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, yaml.Unmarshal([]byte(fenced(t, "kubernetes.md", "us-east-values.yaml")),
+		&values))
 	values["limits"] = valuesOf(t, "private")["limits"] // --set-file
 	manifests, err := render(t, values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	o := decode(t, manifests)
 	c := configured(t, o)
 	checkMounts(t, o, c)
@@ -55,19 +50,13 @@ func TestPageOfSystemd(t *testing.T) {
 	file := filepath.Join(dir, "node.yaml")
 	for name, text := range map[string]string{file: fenced(t, "systemd.md", "node.yaml"),
 		filepath.Join(dir, "gossip.key"): "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=\n"} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	layers := nodeconfig.AddFlags(flags, func(string) (string, bool) { return "", false })
-	if err := flags.Set("config", file); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, flags.Set("config", file))
 	c, err := layers.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	if c.DataDir != "/var/lib/quotad" || c.Policy != filepath.Join(dir, "limits.yaml") ||
 		len(c.Warnings()) != 0 {
 		t.Errorf("%s, %s, %q", c.DataDir, c.Policy, c.Warnings())

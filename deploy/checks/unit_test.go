@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // maxExposure bounds what systemd-analyze says of the unit, from 0 (nothing is allowed) to 10.
@@ -23,18 +25,14 @@ func TestUnit(t *testing.T) {
 		t.Skip("systemd-analyze is not installed")
 	}
 	text, err := os.ReadFile(filepath.Join(regionsFolder, "quotad.service"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	const binary = "ExecStart=/usr/bin/quotad "
 	if strings.Count(string(text), binary) != 1 {
 		t.Fatalf("the unit does not start /usr/bin/quotad")
 	}
 	unit := filepath.Join(t.TempDir(), "quotad.service")
 	text = bytes.Replace(text, []byte(binary), []byte("ExecStart=/bin/true "), 1)
-	if err := os.WriteFile(unit, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, os.WriteFile(unit, text, 0o600))
 	// It exits with 0 whatever it says.
 	if out, err := exec.Command("systemd-analyze", "verify", unit).CombinedOutput(); err != nil ||
 		len(out) > 0 {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/real/process"
 )
 
@@ -67,7 +68,7 @@ func (c *client) ask(ctx context.Context, method, path string, headers ...string
 func (c *client) get(t *testing.T, method, path string, headers ...string) answer {
 	t.Helper()
 	a, err := c.ask(t.Context(), method, path, headers...)
-	must(t, err)
+	suite.Must(t, err)
 	return a
 }
 
@@ -84,9 +85,9 @@ func used(t *testing.T, n *process.Node, limit string, entries ...string) (units
 	}
 	q, err := json.Marshal(map[string]any{"domain": "web",
 		"descriptors": []any{map[string]any{"entries": all, "hits_addend": 0}}})
-	must(t, err)
+	suite.Must(t, err)
 	got, err := http.Post("http://"+n.HTTP+"/json", "application/json", strings.NewReader(string(q)))
-	must(t, err)
+	suite.Must(t, err)
 	defer got.Body.Close()
 	var d struct {
 		Statuses []struct {
@@ -97,7 +98,7 @@ func used(t *testing.T, n *process.Node, limit string, entries ...string) (units
 			LimitRemaining int
 		}
 	}
-	must(t, json.NewDecoder(got.Body).Decode(&d))
+	suite.Must(t, json.NewDecoder(got.Body).Decode(&d))
 	if len(d.Statuses) != 1 || d.Statuses[0].CurrentLimit.Name != limit {
 		t.Fatalf("limit %s of %v: %d %+v", limit, entries, got.StatusCode, d)
 	}

@@ -13,6 +13,7 @@ import (
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ratelimit/v3"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 )
 
@@ -80,9 +81,7 @@ func matches(expression, value string) bool {
 // the route makes has the limit that is for it.
 func TestLimitsFitTheRoute(t *testing.T) {
 	limits, err := policy.Load("limits.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	if all := limits.Warnings(); len(all) > 0 {
 		t.Errorf("the limits have warnings: %v", all)
 	}

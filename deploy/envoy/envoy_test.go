@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
@@ -118,13 +119,9 @@ func recipe(t *testing.T) (string, config) {
 func load(t *testing.T, file string) (string, config) {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	c, err := read(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return string(text), c
 }
 
@@ -163,9 +160,7 @@ func TestBoundsOfTheRecipe(t *testing.T) {
 	_, c := recipe(t)
 	filter, wait := part[*local.LocalRateLimit](t, c), part[*ratelimit.RateLimit](t, c).GetTimeout().AsDuration()
 	limits, err := policy.Load("limits.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	bounds := map[string]policy.LocalBound{}
 	for _, d := range filter.GetDescriptors() {
 		var list []string

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/real/process"
 	"github.com/quotad/quotad/policy"
 )
@@ -62,7 +63,7 @@ func (f flood) play(t *testing.T, hangs bool, edits func(*testing.T) []edit) (*p
 	node := startNodes(t, "limits.yaml", 1).Nodes[0]
 	p := startEnvoy(t, "envoy.yaml", startApp(t), []string{node.GRPC}, changes...)
 	if hangs {
-		must(t, node.Pause())
+		suite.Must(t, node.Pause())
 	}
 	return p, f.run(t, p.address, floodFor)
 }
@@ -71,7 +72,7 @@ func (f flood) play(t *testing.T, hangs bool, edits func(*testing.T) []edit) (*p
 func (f flood) most(t *testing.T, d time.Duration) int {
 	t.Helper()
 	limits, err := policy.Load("limits.yaml")
-	must(t, err)
+	suite.Must(t, err)
 	for _, l := range limits.Limits {
 		if l.Name == f.limit {
 			b, _ := l.LocalBound(time.Second)
@@ -115,11 +116,11 @@ func found(t *testing.T, expression, by string) edit {
 // quotad, and with the bound before it.
 func TestRequestsASecond(t *testing.T) {
 	text, err := os.ReadFile("limits.yaml")
-	must(t, err)
+	suite.Must(t, err)
 	large := regexp.MustCompile(`limit: \d+`).ReplaceAllString(string(text), "limit: 100000000")
 	fleet, err := process.Start(t.Context(), t, process.Config{Quotad: quotad(t), Limits: large,
 		Regions: []process.RegionConfig{{Name: "here"}}, Settings: []string{"headers: {envoy: ietf}"}})
-	must(t, err)
+	suite.Must(t, err)
 	recipe, _ := recipe(t)
 	bucket := regexp.MustCompile(`max_tokens: \d+, tokens_per_fill: \d+`)
 	var larger []edit

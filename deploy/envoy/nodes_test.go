@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/real/process"
 )
 
@@ -26,7 +27,7 @@ func TestNodes(t *testing.T) {
 		if n := p.counters(t)[callsTimedOut]; n != 0 || got.undecided > got.requests/2 {
 			t.Errorf("%d calls waited for a node that is gone: %+v", n, got)
 		}
-		must(t, first.Start(t.Context()))
+		suite.Must(t, first.Start(t.Context()))
 		s.recovers(t)
 	})
 	for what, hanging := range map[string][]*process.Node{"of two nodes one hangs": region.Nodes[:1],
@@ -34,7 +35,7 @@ func TestNodes(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			before := p.counters(t)[callsTimedOut]
 			for _, n := range hanging {
-				must(t, n.Pause())
+				suite.Must(t, n.Pause())
 			}
 			got := s.until(t, 20, 2-len(hanging))
 			got.print(what)
@@ -43,7 +44,7 @@ func TestNodes(t *testing.T) {
 				t.Errorf("%d calls timed out: %+v", n, got)
 			}
 			for _, n := range hanging {
-				must(t, n.Resume())
+				suite.Must(t, n.Resume())
 			}
 			s.recovers(t)
 		})

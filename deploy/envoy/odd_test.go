@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/real/process"
 )
 
@@ -98,11 +99,11 @@ func oddRequest(r *rand.Rand) string {
 // its limit holds.
 func TestValuesThatAreNotText(t *testing.T) {
 	limits, err := os.ReadFile("limits.yaml")
-	must(t, err)
+	suite.Must(t, err)
 	fleet, err := process.Start(t.Context(), t, process.Config{Quotad: quotad(t), Limits: string(limits) + `
   - {name: tenant, domain: web, entries: [{key: tenant}], algorithm: fixed_window, limit: 2, window: 1h}
 `, Regions: []process.RegionConfig{{Name: "here"}}, Settings: []string{"headers: {envoy: ietf}"}})
-	must(t, err)
+	suite.Must(t, err)
 	p := startEnvoy(t, "envoy.yaml", startApp(t), []string{fleet.Regions[0].Nodes[0].GRPC},
 		edit{"# change: who your clients are. Here an API key says so.",
 			"- actions: [{request_headers: {header_name: X-Tenant, descriptor_key: tenant}}]"})

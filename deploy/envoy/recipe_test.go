@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/real/process"
 )
 
@@ -149,13 +150,13 @@ func (s *stage) raw(t *testing.T, ip, request string) int {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}
 	conn, err := dialer.DialContext(t.Context(), "tcp", s.address)
-	must(t, err)
+	suite.Must(t, err)
 	defer conn.Close()
-	must(t, conn.SetDeadline(time.Now().Add(patience)))
+	suite.Must(t, conn.SetDeadline(time.Now().Add(patience)))
 	_, err = conn.Write([]byte(request))
-	must(t, err)
+	suite.Must(t, err)
 	code, _, err := readAnswer(bufio.NewReader(conn))
-	must(t, err)
+	suite.Must(t, err)
 	return code
 }
 

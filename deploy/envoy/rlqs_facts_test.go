@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	model "github.com/quotad/quotad/chaos/play/envoy"
 )
 
@@ -19,7 +20,7 @@ const never = 10_000 * time.Second
 func expired(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("rlqs.yaml")
-	must(t, err)
+	suite.Must(t, err)
 	_, rest, _ := strings.Cut(string(text), "expired_assignment_behavior:\n")
 	part, _, found := strings.Cut(rest, "                  - name: envoy.filters.http.router")
 	if !found {

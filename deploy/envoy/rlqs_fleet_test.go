@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/real/process"
 )
 
@@ -59,11 +60,11 @@ func TestRLQS(t *testing.T) {
 func startRLQSFleet(t *testing.T) *process.Fleet {
 	t.Helper()
 	limits, err := os.ReadFile("rlqs-limits.yaml")
-	must(t, err)
+	suite.Must(t, err)
 	fleet, err := process.Start(t.Context(), t, process.Config{Quotad: quotad(t),
 		Limits:  apply(t, string(limits), edit{"  here: {weight: 1}", "  east: {weight: 2}\n  west: {weight: 1}"}),
 		Regions: []process.RegionConfig{{Name: "east", Nodes: 2}, {Name: "west"}}})
-	must(t, err)
+	suite.Must(t, err)
 	return fleet
 }
 

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	model "github.com/quotad/quotad/chaos/play/envoy"
 )
 
@@ -44,7 +45,7 @@ func startScript(t *testing.T) (*script, string) {
 	t.Helper()
 	s := &script{}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	suite.Must(t, err)
 	server := grpc.NewServer()
 	rlqsv3.RegisterRateLimitQuotaServiceServer(server, s)
 	var serving sync.WaitGroup
@@ -118,7 +119,7 @@ func (s *script) say(t *testing.T, all ...*rlqsv3.RateLimitQuotaResponse_BucketA
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	must(t, s.open.Send(&rlqsv3.RateLimitQuotaResponse{BucketAction: all}))
+	suite.Must(t, s.open.Send(&rlqsv3.RateLimitQuotaResponse{BucketAction: all}))
 }
 
 // cut ends the stream.
@@ -215,7 +216,7 @@ func subjects(t *testing.T) map[string]*subject {
 	}, map[string][2]uint64{}}
 	s, at = startScript(t)
 	conn, err := grpc.NewClient(at, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	must(t, err)
+	suite.Must(t, err)
 	m := model.Dial(model.Config{Domain: "web", NoAssignment: denyAll, Carries: true}, conn)
 	t.Cleanup(func() {
 		m.Close()

@@ -8,6 +8,7 @@ import (
 	quota "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rate_limit_quota/v3"
 	types "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 )
@@ -28,9 +29,7 @@ func TestRLQSRecipeIsValid(t *testing.T) {
 		t.Errorf("there is no cluster %q", cluster)
 	}
 	limits, err := policy.Load("rlqs-limits.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	if all := limits.Warnings(); len(all) > 0 {
 		t.Errorf("the limits have warnings: %v", all)
 	}

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/real/process"
 )
 
@@ -89,7 +90,7 @@ func apply(t *testing.T, text string, edits ...edit) string {
 func socket(t *testing.T, address string) string {
 	t.Helper()
 	host, port, err := net.SplitHostPort(address)
-	must(t, err)
+	suite.Must(t, err)
 	return fmt.Sprintf("{address: %s, port_value: %s}", host, port)
 }
 
@@ -107,7 +108,7 @@ const (
 func startEnvoy(t *testing.T, recipe string, a *app, servers []string, edits ...edit) *proxy {
 	t.Helper()
 	text, err := os.ReadFile(recipe)
-	must(t, err)
+	suite.Must(t, err)
 	p := &proxy{app: a, address: freeAddress(t), admin: freeAddress(t)}
 	endpoints := ""
 	for _, s := range servers {
@@ -116,13 +117,13 @@ func startEnvoy(t *testing.T, recipe string, a *app, servers []string, edits ...
 	all := append([]edit{{clientsAt, socket(t, p.address)}, {appAt, socket(t, a.Listener.Addr().String())},
 		{nodeAt, endpoints}}, edits...)
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, "envoy.yaml"), []byte(apply(t, string(text), all...)+
+	suite.Must(t, os.WriteFile(filepath.Join(dir, "envoy.yaml"), []byte(apply(t, string(text), all...)+
 		"\nadmin: {address: {socket_address: "+socket(t, p.admin)+"}}\n"), 0o644))
 	path, err := filepath.Abs(program)
-	must(t, err)
+	suite.Must(t, err)
 	p.Process, err = process.StartServer(t.Context(), t, "envoy", dir, p.address, path, "-c", "envoy.yaml",
 		"--disable-hot-restart", "--concurrency", "2", "--log-level", "warning")
-	must(t, err)
+	suite.Must(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("Envoy:\n%s", p.Output())
@@ -135,10 +136,10 @@ func startEnvoy(t *testing.T, recipe string, a *app, servers []string, edits ...
 func (p *proxy) counters(t *testing.T) map[string]int {
 	t.Helper()
 	got, err := http.Get("http://" + p.admin + "/stats?type=Counters")
-	must(t, err)
+	suite.Must(t, err)
 	defer got.Body.Close()
 	text, err := io.ReadAll(got.Body)
-	must(t, err)
+	suite.Must(t, err)
 	all := map[string]int{}
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
@@ -200,11 +201,11 @@ func eventually(t *testing.T, what string, so func() bool) {
 func startNodes(t *testing.T, document string, nodes int, settings ...string) *process.Region {
 	t.Helper()
 	limits, err := os.ReadFile(document)
-	must(t, err)
+	suite.Must(t, err)
 	fleet, err := process.Start(t.Context(), t, process.Config{Quotad: quotad(t), Limits: string(limits),
 		Regions:  []process.RegionConfig{{Name: "here", Nodes: nodes}},
 		Settings: append([]string{"headers: {envoy: ietf}"}, settings...)})
-	must(t, err)
+	suite.Must(t, err)
 	return fleet.Regions[0]
 }
 
@@ -232,7 +233,7 @@ func quotad(t *testing.T) string {
 			built.path, built.err = process.Build(context.Background(), dir)
 		}
 	})
-	must(t, built.err)
+	suite.Must(t, built.err)
 	return built.path
 }
 
@@ -240,14 +241,7 @@ func quotad(t *testing.T) string {
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	suite.Must(t, err)
 	defer l.Close()
 	return l.Addr().String()
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/real/process"
 )
 
@@ -62,7 +63,7 @@ func TestTLS(t *testing.T) {
 func tlsEdit(t *testing.T, dir, certificate string) edit {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/how-to/envoy.md")
-	must(t, err)
+	suite.Must(t, err)
 	_, shown, found := strings.Cut(string(page), "```yaml foreign\n")
 	part, _, ended := strings.Cut(shown, "```\n")
 	if !found || !ended {
@@ -85,22 +86,22 @@ func tlsEdit(t *testing.T, dir, certificate string) edit {
 func startTLSNode(t *testing.T, dir string) string {
 	t.Helper()
 	redis, err := process.StartRedis(t.Context(), t, process.RedisConfig{})
-	must(t, err)
+	suite.Must(t, err)
 	limits, err := filepath.Abs("limits.yaml")
-	must(t, err)
+	suite.Must(t, err)
 	at := map[string]string{}
 	for _, port := range []string{"http", "grpc", "admin", "peer", "gossip"} {
 		at[port] = freeAddress(t)
 	}
-	must(t, os.WriteFile(filepath.Join(dir, "roles.yaml"), []byte(
+	suite.Must(t, os.WriteFile(filepath.Join(dir, "roles.yaml"), []byte(
 		"callers:\n  - {name: envoy, roles: [check], domains: [web], certificates: [\"spiffe://example.org/envoy\"]}\n"), 0o644))
-	must(t, os.WriteFile(filepath.Join(dir, "node.yaml"), fmt.Appendf(nil,
+	suite.Must(t, os.WriteFile(filepath.Join(dir, "node.yaml"), fmt.Appendf(nil,
 		"region: here\nnode: n1\ndata_dir: data\npolicy: %s\nredis: {url: %q}\nheaders: {envoy: ietf}\n"+
 			"listen: {http: %q, grpc: %q, admin: %q, peer: %q, gossip: %q}\nroles: roles.yaml\n"+
 			"api_tls: {cert: node.pem, key: node.key, ca: node-ca.pem}\n", limits, redis.URL, at["http"],
 		at["grpc"], at["admin"], at["peer"], at["gossip"]), 0o644))
 	p, err := process.StartServer(t.Context(), t, "quotad", dir, at["grpc"], quotad(t), "serve", "--config", "node.yaml", "--bootstrap")
-	must(t, err)
+	suite.Must(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("quotad:\n%s", p.Output())
@@ -128,14 +129,14 @@ func newAuthority(t *testing.T) *authority {
 	a := &authority{}
 	var err error
 	a.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
+	suite.Must(t, err)
 	own := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true,
 		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
 	der, err := x509.CreateCertificate(rand.Reader, own, own, &a.key.PublicKey, a.key)
-	must(t, err)
+	suite.Must(t, err)
 	a.certificate, err = x509.ParseCertificate(der)
-	must(t, err)
+	suite.Must(t, err)
 	return a
 }
 
@@ -143,7 +144,7 @@ func newAuthority(t *testing.T) *authority {
 func (a *authority) write(t *testing.T, dir, name, host, uri string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
+	suite.Must(t, err)
 	c := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
@@ -152,16 +153,16 @@ func (a *authority) write(t *testing.T, dir, name, host, uri string) {
 	}
 	if uri != "" {
 		parsed, err := url.Parse(uri)
-		must(t, err)
+		suite.Must(t, err)
 		c.URIs = []*url.URL{parsed}
 	}
 	der, err := x509.CreateCertificate(rand.Reader, c, a.certificate, &key.PublicKey, a.key)
-	must(t, err)
+	suite.Must(t, err)
 	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	must(t, err)
+	suite.Must(t, err)
 	for file, block := range map[string]*pem.Block{name + ".pem": {Type: "CERTIFICATE", Bytes: der},
 		name + ".key":    {Type: "PRIVATE KEY", Bytes: secret},
 		name + "-ca.pem": {Type: "CERTIFICATE", Bytes: a.certificate.Raw}} {
-		must(t, os.WriteFile(filepath.Join(dir, file), pem.EncodeToMemory(block), 0o600))
+		suite.Must(t, os.WriteFile(filepath.Join(dir, file), pem.EncodeToMemory(block), 0o600))
 	}
 }

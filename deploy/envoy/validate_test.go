@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/front/authz"
 	"github.com/quotad/quotad/region/front/authz/envoyconfig"
@@ -47,12 +48,12 @@ limits:
 // TestEnvoyTakesWhatIsWritten: a real Envoy takes every form of configuration that is written.
 func TestEnvoyTakesWhatIsWritten(t *testing.T) {
 	limits, err := policy.Parse("limits.yaml", []byte(wholeLimits))
-	must(t, err)
+	suite.Must(t, err)
 	mapping, err := authz.Parse("authz.yaml", []byte(wholeMapping))
-	must(t, err)
+	suite.Must(t, err)
 	text, leftOut, err := envoyconfig.Write(envoyconfig.Sources{Document: limits, Mapping: mapping, Domain: "y",
 		DocumentFile: "limits.yaml", MappingFile: "authz.yaml"})
-	must(t, err)
+	suite.Must(t, err)
 	if len(leftOut) > 0 {
 		t.Error(leftOut)
 	}
@@ -60,12 +61,12 @@ func TestEnvoyTakesWhatIsWritten(t *testing.T) {
 regions: {eu: {weight: 1}}
 limits: [{name: tried, domain: "y", key: [account], algorithm: fixed_window, limit: 10, window: 1h, shadow: true}]
 `))
-	must(t, err)
+	suite.Must(t, err)
 	unbounded, _, err := envoyconfig.Write(envoyconfig.Sources{Document: shadow, Mapping: mapping, Domain: "y",
 		DocumentFile: "limits.yaml", MappingFile: "authz.yaml"})
-	must(t, err)
+	suite.Must(t, err)
 	recipe, err := os.ReadFile("envoy.yaml")
-	must(t, err)
+	suite.Must(t, err)
 	for name, c := range map[string]struct {
 		text string
 		ok   bool
@@ -77,7 +78,7 @@ limits: [{name: tried, domain: "y", key: [account], algorithm: fixed_window, lim
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "envoy.yaml")
-			must(t, os.WriteFile(file, []byte(c.text), 0o644))
+			suite.Must(t, os.WriteFile(file, []byte(c.text), 0o644))
 			out, err := exec.CommandContext(t.Context(), program, "--mode", "validate", "--log-level", "warning", "-c", file).CombinedOutput()
 			if (err == nil) != c.ok {
 				t.Errorf("%v\n%s\nof\n%s", err, out, c.text)

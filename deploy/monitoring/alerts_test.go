@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // rule is an alert rule of alerts.yaml.
@@ -31,9 +33,7 @@ func readRules(t *testing.T, text string) []rule {
 			Rules []rule `yaml:"rules"`
 		} `yaml:"groups"`
 	}
-	if err := yaml.UnmarshalWithOptions([]byte(text), &file, yaml.Strict()); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, yaml.UnmarshalWithOptions([]byte(text), &file, yaml.Strict()))
 	if len(file.Groups) != 1 || len(file.Groups[0].Rules) == 0 {
 		t.Fatalf("there are %d groups", len(file.Groups))
 	}
@@ -92,14 +92,10 @@ var headings = []string{"## For callers", "## Look at", "## Do", "## Do not"}
 // its severity, and there are no other pages.
 func TestRunbooks(t *testing.T) {
 	index, err := os.ReadFile(source("docs/operations/alerts.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	pages := map[string]bool{}
 	entries, err := os.ReadDir(source(RunbookFolder))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	for _, e := range entries {
 		pages[e.Name()] = true
 	}
@@ -145,9 +141,7 @@ func TestLinksResolve(t *testing.T) {
 	}
 	for _, file := range files {
 		page, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		for _, m := range link.FindAllStringSubmatch(string(page), -1) {
 			if strings.Contains(m[1], "://") {
 				continue
@@ -167,9 +161,7 @@ func judgePages(t *testing.T, known inventory) {
 	}
 	for _, file := range append(pages, source("docs/operations/alerts.md")) {
 		page, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		for _, name := range ourName.FindAllString(string(page), -1) {
 			if known[name] == nil {
 				t.Errorf("%s names the metric %s, which there is not", file, name)
@@ -182,9 +174,7 @@ func judgePages(t *testing.T, known inventory) {
 // it is quiet and a later one at which it fires.
 func TestEachAlertIsTested(t *testing.T) {
 	text, err := os.ReadFile("alerts_test.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	var file struct {
 		Tests []struct {
 			Alerts []struct {
@@ -193,9 +183,7 @@ func TestEachAlertIsTested(t *testing.T) {
 			} `yaml:"alert_rule_test"`
 		} `yaml:"tests"`
 	}
-	if err := yaml.Unmarshal(text, &file); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, yaml.Unmarshal(text, &file))
 	quiet, fires := map[string]bool{}, map[string]bool{}
 	for _, test := range file.Tests {
 		for _, a := range test.Alerts {

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // board is what is looked at of the dashboard.
@@ -44,9 +46,7 @@ type boardPanel struct {
 func readBoard(t *testing.T) board {
 	t.Helper()
 	var b board
-	if err := json.Unmarshal([]byte(Dashboard()), &b); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, json.Unmarshal([]byte(Dashboard()), &b))
 	return b
 }
 
@@ -136,9 +136,7 @@ func TestDashboardShape(t *testing.T) {
 // TestDashboardIsIndented: changes of it can be read.
 func TestDashboardIsIndented(t *testing.T) {
 	var indented bytes.Buffer
-	if err := json.Indent(&indented, []byte(Dashboard()), "", "  "); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, json.Indent(&indented, []byte(Dashboard()), "", "  "))
 	if indented.String() != Dashboard() {
 		t.Error("dashboard.json is not indented by two blanks")
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/play/world"
 	"github.com/quotad/quotad/cmd/quotad/serve/authority"
 	"github.com/quotad/quotad/cmd/quotad/serve/nodeconfig"
@@ -53,19 +54,13 @@ func takeInventory(t *testing.T) inventory {
 		Regions:   []world.Region{{Name: "us", Weight: 1}, {Name: "eu", Weight: 1}},
 		Algorithm: "fixed_window", Log: slog.New(slog.DiscardHandler),
 		Redis: servers.StartEmbedded})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	defer w.Close()
 	file := filepath.Join(t.TempDir(), "roles.yaml")
 	const callers = `callers: [{name: a, roles: [read], certificates: ["quotad://people/a"]}]`
-	if err := os.WriteFile(file, []byte(callers), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, os.WriteFile(file, []byte(callers), 0o600))
 	book, err := roles.OpenBook(file, func(error) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	for _, c := range append(book.Collectors(), w.Node("us").Metrics(), door.NewWork(),
 		roles.NewGuard("api", nil, slog.New(slog.DiscardHandler))) {
 		v.describe(t, c)
@@ -110,9 +105,7 @@ func (v inventory) describe(t *testing.T, c prometheus.Collector) {
 func (v inventory) scrape(t *testing.T, admin string) {
 	t.Helper()
 	answer, err := http.Get("http://" + admin + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	defer answer.Body.Close()
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := parser.TextToMetricFamilies(answer.Body)
@@ -158,9 +151,7 @@ func startNode(t *testing.T) string {
 		[]string{"127.0.0.1"}, time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(in("limits.yaml"), []byte(limits), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, os.WriteFile(in("limits.yaml"), []byte(limits), 0o600))
 	cert, key, ca := in("certs/us/n1.pem"), in("certs/us/n1.key"), in("certs/ca.pem")
 	set := map[string]string{"region": "us", "node": "n1", "data-dir": in("data"),
 		"policy": in("limits.yaml"), "redis-embedded": "true", "bootstrap": "alone",
@@ -170,14 +161,10 @@ func startNode(t *testing.T) string {
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	layers := nodeconfig.AddFlags(flags, func(string) (string, bool) { return "", false })
 	for name, value := range set {
-		if err := flags.Set(name, value); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, flags.Set(name, value))
 	}
 	c, err := layers.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return serve(t, c, layers.Read)
 }
 

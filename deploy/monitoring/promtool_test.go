@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // TestPromtool has Prometheus' own tool parse the rules and play their unit tests. It parses the
@@ -23,9 +25,7 @@ func TestPromtool(t *testing.T) {
 		}
 	}
 	panels := filepath.Join(t.TempDir(), "panels.yaml")
-	if err := os.WriteFile(panels, []byte(rules.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, os.WriteFile(panels, []byte(rules.String()), 0o600))
 	for _, args := range [][]string{{"check", "rules", "alerts.yaml"}, {"check", "rules", panels},
 		{"test", "rules", "alerts_test.yaml"}} {
 		out, err := exec.Command("promtool", args...).CombinedOutput()

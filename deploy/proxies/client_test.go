@@ -75,7 +75,7 @@ func (c *client) ask(ctx context.Context, method, path string, headers ...string
 func (c *client) get(t *testing.T, method, path string, headers ...string) answer {
 	t.Helper()
 	a, err := c.ask(t.Context(), method, path, headers...)
-	must(t, err)
+	suite.Must(t, err)
 	return a
 }
 
@@ -95,9 +95,9 @@ func (s *stage) used(t *testing.T, limit, key string) int64 {
 	t.Helper()
 	q, err := json.Marshal(map[string]any{"domain": "web",
 		"descriptors": map[string]string{limit: key}})
-	must(t, err)
+	suite.Must(t, err)
 	got, err := http.Post("http://"+s.node.HTTP+"/v1/peek", "application/json", bytes.NewReader(q))
-	must(t, err)
+	suite.Must(t, err)
 	defer got.Body.Close()
 	var d struct {
 		Limit      string `json:"limit"`
@@ -105,7 +105,7 @@ func (s *stage) used(t *testing.T, limit, key string) int64 {
 		Remaining  *int64 `json:"remaining"`
 		Allowed    bool   `json:"allowed"`
 	}
-	must(t, json.NewDecoder(got.Body).Decode(&d))
+	suite.Must(t, json.NewDecoder(got.Body).Decode(&d))
 	if d.Limit != limit || d.Remaining == nil {
 		t.Fatalf("limit %s of %s: %d %+v", limit, key, got.StatusCode, d)
 	}

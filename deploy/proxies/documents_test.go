@@ -12,6 +12,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/front/authz"
 )
@@ -19,13 +20,9 @@ import (
 // TestMappingLeadsToLimits shows which limits apply to what clients ask the proxies for.
 func TestMappingLeadsToLimits(t *testing.T) {
 	mapping, err := authz.Load("authz.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	limits, err := policy.Load("limits.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	if all := limits.Warnings(); len(all) > 0 {
 		t.Errorf("the limits have warnings: %v", all)
 	}
@@ -66,9 +63,7 @@ func TestMappingLeadsToLimits(t *testing.T) {
 // and what it sends to /json meets a limit of this folder.
 func TestPageLeadsToLimits(t *testing.T) {
 	text, err := os.ReadFile("../../docs/how-to/behind-a-proxy.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	_, shown, found := strings.Cut(string(text), "```yaml authz file=authz.yaml\n")
 	mapping, _, ended := strings.Cut(shown, "```\n")
 	if !found || !ended {
@@ -76,22 +71,14 @@ func TestPageLeadsToLimits(t *testing.T) {
 	}
 	var here, there any
 	file, err := os.ReadFile("authz.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.Unmarshal([]byte(mapping), &there); err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.Unmarshal(file, &here); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
+	suite.Must(t, yaml.Unmarshal([]byte(mapping), &there))
+	suite.Must(t, yaml.Unmarshal(file, &here))
 	if !reflect.DeepEqual(here, there) {
 		t.Errorf("the page shows %v, and the file has %v", there, here)
 	}
 	limits, err := policy.Load("limits.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	const asked = `{"domain":"web","descriptors":[{"entries":[{"key":"account","value":"acme"}]}]}`
 	applies, _ := limits.Compile().AppendList(nil, "web",
 		[]policy.KeyValue{{Name: "account", Value: "acme"}})

@@ -99,7 +99,7 @@ func TestProxiesBoundFloods(t *testing.T) {
 					got := s.flood(t, f, byte(10*i+turn), f.keys[turn])
 					took := time.Since(began)
 					if turn == 1 {
-						must(t, s.node.Resume())
+						suite.Must(t, s.node.Resume())
 						s.client("127.0.0.12").decide(t, "GET", "/page")
 					}
 					fmt.Printf("%s, %s, node %s: %v\n", name, f.name, state, got)
@@ -119,7 +119,7 @@ func TestProxiesBoundFloods(t *testing.T) {
 // stop stops the node, which goes on for a moment after it was told to.
 func (s *stage) stop(t *testing.T) {
 	t.Helper()
-	must(t, s.node.Pause())
+	suite.Must(t, s.node.Pause())
 	c := &http.Client{Timeout: 200 * time.Millisecond}
 	suite.Eventually(t, "the node is stopped", func() bool {
 		a, err := c.Get("http://" + s.node.HTTP + "/livez")

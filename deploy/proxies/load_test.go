@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/real/load"
 )
 
@@ -47,10 +48,10 @@ func (s *stage) load(t *testing.T, name string) {
 		Do: func(ctx context.Context, r load.Request) {
 			o.note(c.ask(ctx, "GET", "/load", "X-Api-Key", keys[r.Index%3]))
 		}})
-	must(t, err)
+	suite.Must(t, err)
 	ctx, stop := context.WithTimeout(t.Context(), loadFor)
 	defer stop()
-	must(t, g.Run(ctx))
+	suite.Must(t, g.Run(ctx))
 	sent := g.Stats().Sent
 	fmt.Printf("%s: %d requests in %v: %d allowed, %d denied, %d errors, "+
 		"%d passed as quotad was too slow\n", name, sent, loadFor, o.allowed.Load(),

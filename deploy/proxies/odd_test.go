@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/deploy/proxies/odd"
 )
 
@@ -38,7 +39,7 @@ type counter struct {
 func startCounter(t *testing.T) *counter {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	suite.Must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	c := &counter{Listener: l}
 	go func() {
@@ -163,14 +164,14 @@ var (
 func (s *stage) counted(t *testing.T, line *regexp.Regexp) (by map[string]int, all int) {
 	t.Helper()
 	got, err := http.Get("http://" + s.node.Admin + "/metrics")
-	must(t, err)
+	suite.Must(t, err)
 	defer got.Body.Close()
 	text, err := io.ReadAll(got.Body)
-	must(t, err)
+	suite.Must(t, err)
 	by = map[string]int{}
 	for _, m := range line.FindAllSubmatch(text, -1) {
 		n, err := strconv.ParseFloat(string(m[2]), 64)
-		must(t, err)
+		suite.Must(t, err)
 		by[string(m[1])] += int(n)
 		all += int(n)
 	}

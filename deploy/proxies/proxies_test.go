@@ -164,17 +164,17 @@ func (s *stage) disguised(t *testing.T) {
 	before := s.used(t, "login", "127.0.0.9")
 	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 9)}}
 	conn, err := from.DialContext(t.Context(), "tcp", s.address)
-	must(t, err)
+	suite.Must(t, err)
 	defer conn.Close()
-	must(t, conn.SetDeadline(time.Now().Add(answerTimeout)))
+	suite.Must(t, conn.SetDeadline(time.Now().Add(answerTimeout)))
 	suite.Eventually(t, "quotad decides a whole URI", func() bool {
 		_, err = fmt.Fprintf(conn, "POST http://%s/login HTTP/1.1\r\nHost: %[1]s\r\n"+
 			"Content-Length: %d\r\n\r\n%s", s.address, len(postBody), postBody)
-		must(t, err)
+		suite.Must(t, err)
 		got, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		must(t, err)
+		suite.Must(t, err)
 		_, err = io.Copy(io.Discard, got.Body)
-		must(t, err)
+		suite.Must(t, err)
 		return answer{header: got.Header}.decided()
 	})
 	if s.used(t, "login", "127.0.0.9") <= before {
@@ -201,8 +201,8 @@ func (s *stage) appFails(t *testing.T) {
 
 // storeDown: a node whose Redis hangs decides by itself, before the proxy gives up.
 func (s *stage) storeDown(t *testing.T) {
-	must(t, s.redis.Pause())
-	defer func() { must(t, s.redis.Resume()) }()
+	suite.Must(t, s.redis.Pause())
+	defer func() { suite.Must(t, s.redis.Resume()) }()
 	if a := s.client("127.0.0.8").decide(t, "GET", "/page"); a.code != http.StatusOK {
 		t.Errorf("without a store: %v", a)
 	}
@@ -225,16 +225,16 @@ func (s *stage) down(t *testing.T, r recipe) {
 			}
 		}
 	}
-	must(t, s.node.Pause())
+	suite.Must(t, s.node.Pause())
 	check("hangs")
-	must(t, s.node.Resume())
+	suite.Must(t, s.node.Resume())
 	s.client("127.0.0.6").decide(t, "GET", "/page")
 	s.node.Kill()
 	check("is gone")
 	if r.bound != nil {
 		s.bounded(t, r)
 	}
-	must(t, s.node.Start(t.Context()))
+	suite.Must(t, s.node.Start(t.Context()))
 	s.client("127.0.0.6").decide(t, "GET", "/page")
 	if a := closed.client("127.0.0.6").decide(t, "GET", "/page"); a.code != http.StatusOK {
 		t.Errorf("fail-closed, and quotad is back: %v", a)

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/real/process"
 )
 
@@ -122,7 +123,7 @@ func raise(t *testing.T, r recipe, limits string) *stage {
 func limitsOfFolder(t *testing.T) string {
 	t.Helper()
 	limits, err := os.ReadFile("limits.yaml")
-	must(t, err)
+	suite.Must(t, err)
 	return string(limits)
 }
 
@@ -130,12 +131,12 @@ func limitsOfFolder(t *testing.T) string {
 func (s *stage) decideBy(limits string) {
 	s.t.Helper()
 	mapping, err := filepath.Abs("authz.yaml")
-	must(s.t, err)
+	suite.Must(s.t, err)
 	s.t.Setenv("QUOTAD_LISTEN_MAX_CONNECTIONS_PER_ADDRESS", callsAtOnce)
 	fleet, err := process.Start(s.t.Context(), s.t, process.Config{Limits: limits,
 		Regions:  []process.RegionConfig{{Name: "here"}},
 		Settings: []string{"authz: " + mapping}})
-	must(s.t, err)
+	suite.Must(s.t, err)
 	s.node, s.redis = fleet.Regions[0].Nodes[0], fleet.Regions[0].Redis
 	s.quotad = s.node.HTTP
 }
@@ -153,13 +154,13 @@ func (s *stage) start(r recipe, changes ...change) *process.Process {
 	made := make([]int, len(changes))
 	for _, file := range r.files {
 		text, err := os.ReadFile(filepath.Join("..", file))
-		must(s.t, err)
+		suite.Must(s.t, err)
 		changed := string(text)
 		for i, c := range changes {
 			made[i] += strings.Count(changed, c.from)
 			changed = strings.ReplaceAll(changed, c.from, c.to)
 		}
-		must(s.t, os.WriteFile(filepath.Join(dir, filepath.Base(file)),
+		suite.Must(s.t, os.WriteFile(filepath.Join(dir, filepath.Base(file)),
 			[]byte(addresses.Replace(changed)), 0o644))
 	}
 	for i, n := range made {
@@ -178,7 +179,7 @@ func (s *stage) run(r recipe, dir string) *process.Process {
 	config := filepath.Join(dir, filepath.Base(r.files[0]))
 	p, err := process.StartServer(s.t.Context(), s.t, r.program, dir, s.address, r.program,
 		r.args(config)...)
-	must(s.t, err)
+	suite.Must(s.t, err)
 	s.t.Cleanup(func() {
 		if s.t.Failed() {
 			s.t.Logf("%s:\n%s", r.program, p.Output())
@@ -191,14 +192,7 @@ func (s *stage) run(r recipe, dir string) *process.Process {
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	suite.Must(t, err)
 	defer l.Close()
 	return l.Addr().String()
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

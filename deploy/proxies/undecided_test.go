@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"testing"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // speaker stands where a proxy asks for a node, and says what a test tells it.
@@ -80,7 +82,7 @@ func TestProxiesPassWhatNobodyDecided(t *testing.T) {
 			} {
 				t.Run(what, func(t *testing.T) {
 					l, err := net.Listen("tcp", "127.0.0.1:0")
-					must(t, err)
+					suite.Must(t, err)
 					defer l.Close()
 					at := &speaker{l, c.says, c.mute}
 					go at.serve()

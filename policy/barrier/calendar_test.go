@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 )
@@ -15,14 +16,10 @@ import (
 func TestWhatAMonthPromisedIsOver(t *testing.T) {
 	doc, err := policy.Parse("limits.yaml", []byte("version: 1\nregions: {eu: {weight: 1}}\nlimits:\n"+
 		"- {name: a, domain: api, key: [k], algorithm: fixed_window, limit: 10, window: month, timezone: Europe/Berlin}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	at := func(text string) quantity.StoreTime {
 		when, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		return quantity.StoreTime(when.UnixMicro())
 	}
 	for used, want := range map[string]string{

@@ -220,9 +220,7 @@ func TestALateDocumentDoesNotCountAlone(t *testing.T) {
 	heard, agenda := barrier.Heard{}, barrier.Of(of(1, 1))
 	for _, d := range []*policy.Document{of(3, 9), of(4, 4), of(2, 2)} {
 		next, err := agenda.Learn(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		agenda = next
 		if d.Version == 4 {
 			agenda = (&barrier.View{Agenda: agenda, Region: "a", Heard: heard, Now: 1}).Folded(1)
@@ -284,9 +282,7 @@ func TestAMessageNamesFewDocuments(t *testing.T) {
 	a := open(t, documents.Parse(t, 1, abc, "name: l, limit: 900, window: 1s"))
 	for version := 2; version <= 30; version++ {
 		next, err := a.Learn(documents.Parse(t, version, abc, fmt.Sprintf("name: l, limit: %d, window: 1s", 900+version)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		a = next
 	}
 	_, err := a.Learn(documents.Parse(t, 30, abc, "name: l, limit: 1, window: 1s"))

@@ -22,9 +22,7 @@ import (
 func previewed(t *testing.T, older, newer *policy.Document, at quantity.StoreTime) string {
 	t.Helper()
 	changes, err := barrier.Preview(older, newer, at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	var all []string
 	for _, c := range changes {
 		var text string
@@ -100,9 +98,7 @@ func TestPreviewNamesWhomItNeeds(t *testing.T) {
 		}
 		older, newer := draw(1), draw(2)
 		changes, err := barrier.Preview(older, newer, 5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		h, got := barrier.Heard{}, 0
 		needed := map[string]bool{}
 		for _, region := range changes[0].Waiting {

@@ -18,14 +18,10 @@ import (
 // document that is valid.
 func FuzzConvert(f *testing.F) {
 	archives, err := filepath.Glob(filepath.Join("testdata", "*", "*.txtar"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	suite.Must(f, err)
 	for _, name := range archives {
 		a, err := txtar.ParseFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		suite.Must(f, err)
 		files, _ := split(a)
 		for _, one := range files {
 			f.Add(one.Text, true)

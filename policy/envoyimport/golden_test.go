@@ -11,6 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/strictyaml"
 )
@@ -22,9 +23,7 @@ var update = flag.Bool("update", false,
 func TestMade(t *testing.T) {
 	testArchives(t, "made", func(t *testing.T, files []File, o Options) []txtar.File {
 		made, err := Convert(files, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		checkMade(t, made)
 		lines := ""
 		for _, w := range made.Warnings {
@@ -57,17 +56,13 @@ func testArchives(t *testing.T, folder string,
 	for _, name := range archives {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
 			a, err := txtar.ParseFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			files, want := split(a)
 			got := convert(t, files, optionsOf(t, string(a.Comment)))
 			if *update {
 				a.Files = a.Files[:len(files)]
 				a.Files = append(a.Files, got...)
-				if err := os.WriteFile(name, txtar.Format(a), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				suite.Must(t, os.WriteFile(name, txtar.Format(a), 0o644))
 				return
 			}
 			for _, f := range got {
@@ -125,9 +120,7 @@ func optionsOf(t *testing.T, comment string) Options {
 func checkMade(t *testing.T, made Result) {
 	t.Helper()
 	d, err := policy.Parse("document", made.Document)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	if made.Limits != len(d.Limits) || made.Exempt != len(d.Exempt) || made.Limits == 0 {
 		t.Errorf("%d limits and %d exemptions, the document has %d and %d", made.Limits, made.Exempt,
 			len(d.Limits), len(d.Exempt))

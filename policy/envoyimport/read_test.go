@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 func file(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
@@ -15,9 +17,7 @@ func file(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(tex
 func TestRead(t *testing.T) {
 	files, warnings, err := Read(fstest.MapFS{"b.yml": file("b"), "a.yaml": file("a"),
 		".hidden.yaml": file("h"), "note.txt": file("n"), "sub/c.yaml": file("c")}, "etc/config")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	if got := fmt.Sprintf("%s", files); got != "[{etc/config/a.yaml a} {etc/config/b.yml b}]" {
 		t.Error(got)
 	}
@@ -33,9 +33,7 @@ func TestReadConfigMap(t *testing.T) {
 	folder := t.TempDir()
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 	}
 	must(os.Mkdir(filepath.Join(folder, "..2026_01"), 0o755))
 	must(os.WriteFile(filepath.Join(folder, "..2026_01", "rl.yaml"), []byte("text"), 0o644))

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // TestRead: a regular file is read up to its bound, also through links; anything else is refused at
@@ -16,15 +18,11 @@ import (
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	if err := errors.Join(os.WriteFile(at("file"), []byte("12345"), 0o600),
+	suite.Must(t, errors.Join(os.WriteFile(at("file"), []byte("12345"), 0o600),
 		os.Symlink("file", at("link")), os.Symlink("pipe", at("linked")),
-		syscall.Mkfifo(at("pipe"), 0o600), os.Symlink("loop", at("loop"))); err != nil {
-		t.Fatal(err)
-	}
+		syscall.Mkfifo(at("pipe"), 0o600), os.Symlink("loop", at("loop"))))
 	l, err := net.Listen("unix", at("socket"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	defer l.Close()
 	for _, c := range []struct {
 		path string
@@ -57,9 +55,7 @@ func TestRead(t *testing.T) {
 // TestReadHandedOver: a shell's process substitution is a pipe that is being written to already.
 func TestReadHandedOver(t *testing.T) {
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	defer r.Close()
 	go func() {
 		_, _ = w.WriteString("12345")

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // kind is a kind of file that must not be empty.
@@ -15,9 +17,7 @@ var kind = Kind{MaxBytes: 4 << 10, TooLarge: "cut it", Empty: "fill it", TooDeep
 func read(t *testing.T, src string) Value {
 	t.Helper()
 	root, err := Read("f.yaml", []byte(src), kind)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return root
 }
 

@@ -6,15 +6,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 func TestToken(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "token")
 	for content, want := range map[string]string{"": "", "\n": "", "qt1_a\n": "qt1_a", " qt1_a ": "qt1_a",
 		"qt1_a qt1_b": "", "qt1_a\nqt1_b": "", strings.Repeat("a", maxTokenBytes+1): ""} {
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, os.WriteFile(path, []byte(content), 0o600))
 		got, err := Token(path)
 		if got != want || (err == nil) != (want != "") {
 			t.Errorf("%.20q: %q, %v; want %q", content, got, err, want)
@@ -42,9 +42,7 @@ func TestReadable(t *testing.T) {
 		"http://127.0.0.1.evil:80": true,
 	} {
 		u, err := url.Parse(to)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		if got := Readable(u); got != want {
 			t.Errorf("%s: %v, want %v", to, got, want)
 		}

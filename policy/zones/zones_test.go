@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy/zones"
 )
 
@@ -12,9 +13,7 @@ import (
 func TestTheRulesAreTheBinarys(t *testing.T) {
 	t.Setenv("ZONEINFO", t.TempDir())
 	zone, err := zones.Load("America/Asuncion")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	_, offset := time.Date(2025, time.July, 1, 0, 0, 0, 0, time.UTC).In(zone).Zone()
 	if again, _ := zones.Load("America/Asuncion"); again != zone || offset != -3*3600 {
 		t.Errorf("offset %d in release %s, loaded again %v", offset, zones.Version, again == zone)

@@ -95,10 +95,8 @@ func TestFalseDenialsAreAttributed(t *testing.T) {
 }
 
 // begin declares a phase and fails the test if it is refused.
-func begin(t interface{ Fatal(...any) }, j *Judge, name string, from time.Time) {
-	if err := j.Phase(name, from); err != nil {
-		t.Fatal(err)
-	}
+func begin(t suite.T, j *Judge, name string, from time.Time) {
+	suite.Must(t, j.Phase(name, from))
 }
 
 func TestSummaryByPhase(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	rlsv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 const shop = `
@@ -174,16 +176,12 @@ func TestAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			config, err := Parse([]byte(shop))
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			s := NewServer(config, c.habit)
 			for i, a := range c.asks {
 				at := time.Unix(0, int64(a.at*float64(time.Second)))
 				response, err := s.ShouldRateLimit(at, a.parse())
-				if err != nil {
-					t.Fatal(err)
-				}
+				suite.Must(t, err)
 				if got := inShort(response); got != a.want {
 					t.Errorf("%d, %s: %s, want %s", i, a.request, got, a.want)
 				}

@@ -44,9 +44,7 @@ func TestTheImportMatchesAlike(t *testing.T) {
 		s := Source{Dice: drawn{t}}
 		roots := s.Files()
 		texts, err := Texts(roots)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		c, err := Parse(texts...)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, texts)
@@ -119,13 +117,9 @@ func TestSourceDrawsWhatMatters(t *testing.T) {
 		s := Source{Dice: rand.New(rand.NewPCG(seed, 1)), Zeros: true}
 		roots := s.Files()
 		texts, err := Texts(roots)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		c, err := Parse(texts...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		servers := map[Habit]*Server{Charged: NewServer(c, Charged), Apart: NewServer(c, Apart),
 			Together: NewServer(c, Together)}
 		now := time.Unix(1_700_000_000, 0)
@@ -193,9 +187,7 @@ func see(seen map[string]int, c *Configuration, r *rlsv3.RateLimitRequest) {
 // TestErrors: a request without a domain or descriptors is refused, as by envoyproxy/ratelimit.
 func TestErrors(t *testing.T) {
 	c, err := Parse([]byte("domain: a"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	s := NewServer(c, Charged)
 	_, noDomain := s.ShouldRateLimit(time.Unix(0, 0), &rlsv3.RateLimitRequest{
 		Descriptors: []*ratelimitv3.RateLimitDescriptor{{}}})

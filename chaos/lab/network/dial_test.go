@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/bubble"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 func TestDialTakesARoundTrip(t *testing.T) {
@@ -17,15 +18,11 @@ func TestDialTakesARoundTrip(t *testing.T) {
 		n, a, b := twoHosts(t)
 		n.SetDelay("b", "a", 70*ms)
 		l, err := b.Listen(80)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		for _, address := range []string{"b:80", b.IP().String() + ":80", l.Addr().String()} {
 			wantTook(t, 110*ms, func() {
 				c, err := a.DialContext(context.Background(), "tcp", address)
-				if err != nil {
-					t.Fatal(err)
-				}
+				suite.Must(t, err)
 				if got := c.RemoteAddr().(*net.TCPAddr).String(); got !=
 					l.Addr().(*net.TCPAddr).String() {
 					t.Errorf("remote address %s, want %s", got, l.Addr())
@@ -79,18 +76,14 @@ func TestAbandonedDialEndsTheAcceptedConnection(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		_, a, b := twoHosts(t)
 		l, err := b.Listen(80)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 50*ms) // the listener has it after 40 ms
 		defer cancel()
 		if _, err := a.DialContext(ctx, "tcp", "b:80"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("dial: %v", err)
 		}
 		s, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		if _, err := s.Read(make([]byte, 1)); err != io.EOF {
 			t.Errorf("read: %v, want EOF", err)
 		}
@@ -101,9 +94,7 @@ func TestDialErrors(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		_, a, b := twoHosts(t)
 		l, err := b.Listen(0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		full := l.Addr().String()
 		for range backlogLimit {
 			if _, err := a.DialContext(t.Context(), "tcp", full); err != nil {

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quotad/quotad/chaos/lab/bubble"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // TestGRPCOverTheLink: an unchanged grpc-go works over a link, takes at least
@@ -54,9 +55,7 @@ func TestGRPCOverTheLink(t *testing.T) {
 // healthOver serves gRPC on b and returns a health check made from a.
 func healthOver(t *testing.T, a, b *Host) func(timeout time.Duration) error {
 	l, err := b.Listen(9000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	server := grpc.NewServer()
 	grpc_health_v1.RegisterHealthServer(server, health.NewServer())
 	go server.Serve(l)
@@ -68,9 +67,7 @@ func healthOver(t *testing.T, a, b *Host) func(timeout time.Duration) error {
 		}),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{
 			BaseDelay: 100 * ms, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	t.Cleanup(func() {
 		client.Close()
 		server.Stop()
@@ -88,17 +85,11 @@ func BenchmarkRoundTrip(b *testing.B) {
 	n := New()
 	defer n.Close()
 	l, err := n.Host("b").Listen(80)
-	if err != nil {
-		b.Fatal(err)
-	}
+	suite.Must(b, err)
 	client, err := n.Host("a").DialContext(b.Context(), "tcp", "b:80")
-	if err != nil {
-		b.Fatal(err)
-	}
+	suite.Must(b, err)
 	server, err := l.Accept()
-	if err != nil {
-		b.Fatal(err)
-	}
+	suite.Must(b, err)
 	go func() {
 		buf := make([]byte, 100)
 		for {

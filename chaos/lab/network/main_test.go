@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 const ms = time.Millisecond
@@ -28,27 +30,19 @@ func twoHosts(t *testing.T) (n *Network, a, b *Host) {
 func connect(t *testing.T, a, b *Host) (client, server net.Conn) {
 	t.Helper()
 	l, err := b.Listen(80)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	defer l.Close()
 	client, err = a.DialContext(context.Background(), "tcp", "b:80")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	server, err = l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return client, server
 }
 
 func packetConnOn(t *testing.T, h *Host, port int) net.PacketConn {
 	t.Helper()
 	c, err := h.ListenPacket(port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return c
 }
 

@@ -211,9 +211,7 @@ func TestListenerClose(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		_, a, b := twoHosts(t)
 		l, err := b.Listen(80)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		if _, err := b.Listen(80); !errors.Is(err, syscall.EADDRINUSE) {
 			t.Errorf("port taken: %v", err)
 		}
@@ -221,9 +219,7 @@ func TestListenerClose(t *testing.T) {
 			t.Error("port -1 was accepted")
 		}
 		waiting, err := a.DialContext(t.Context(), "tcp", "b:80")
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		l.Close()
 		l.Close()
 		if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {

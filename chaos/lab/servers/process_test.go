@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // TestServerCloses: Close may be repeated, and leaves neither a listener nor a file.
@@ -23,15 +25,11 @@ func closes(t *testing.T, start func(context.Context) (*Server, error)) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	server, err := start(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	client := redis.NewClient(&redis.Options{Addr: strings.TrimPrefix(server.URL, "redis://"),
 		MaxRetries: -1})
 	defer client.Close()
-	if err := client.Ping(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, client.Ping(t.Context()).Err())
 	for range 2 {
 		if err := server.Close(); err != nil {
 			t.Error(err)
@@ -56,10 +54,8 @@ func TestStartProcessRefuses(t *testing.T) {
 	t.Run("ends at once", func(t *testing.T) {
 		bin := t.TempDir()
 		script := "#!/bin/sh\necho 'FATAL CONFIG FILE ERROR'\nexit 1\n"
-		if err := os.WriteFile(filepath.Join(bin, "redis-server"), []byte(script),
-			0o755); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, os.WriteFile(filepath.Join(bin, "redis-server"), []byte(script),
+			0o755))
 		t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 		_, err := StartProcess(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "FATAL CONFIG FILE ERROR") {

@@ -3,6 +3,7 @@
 package suite
 
 import (
+	"errors"
 	"flag"
 	"strconv"
 	"sync"
@@ -71,6 +72,20 @@ func Eventually(t testing.TB, what string, so func() bool) {
 		case <-time.After(poll):
 		case <-t.Context().Done():
 		}
+	}
+}
+
+// T is a test, a benchmark, or a run of rapid's.
+type T interface {
+	Helper()
+	Fatal(args ...any)
+}
+
+// Must ends a test if there are errors of which nothing can be said but themselves.
+func Must(t T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
 	}
 }
 

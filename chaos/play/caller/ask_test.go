@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quotad/quotad/chaos/judge/oracle"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
 
@@ -43,9 +44,7 @@ func newCaller(t *testing.T, httpAddress, grpcAddress string) *Caller {
 	t.Helper()
 	c, err := New(Node{Region: "us", Name: "n1", HTTP: httpAddress, Admin: httpAddress,
 		GRPC: grpcAddress})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -168,9 +167,7 @@ func (n rpcNode) Check(_ context.Context, q *quotadv1.CheckRequest) (*quotadv1.C
 func TestAskGRPC(t *testing.T) {
 	for _, fail := range []bool{false, true} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		s := grpc.NewServer()
 		quotadv1.RegisterQuotaServiceServer(s, rpcNode{fail: fail})
 		served := make(chan error, 1)

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/quotad/quotad/chaos/lab/bubble"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // script is a server that does what a test says, and writes down what it hears.
@@ -119,9 +120,7 @@ func scripted(t *testing.T, f func(t *testing.T, s *script, e *Client)) {
 			grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 				return l.DialContext(ctx)
 			}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		defer conn.Close()
 		e := Dial(Config{Domain: "api"}, conn)
 		defer e.Close()

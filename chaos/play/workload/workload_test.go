@@ -82,9 +82,7 @@ func TestEveryDemandOffersWhatItSays(t *testing.T) {
 	for _, c := range tests {
 		s := Usual()
 		w, err := Make(c.name, s, 7)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		got := w.Demand(0, w.Length)
 		var sum int64
 		for _, n := range got {
@@ -114,9 +112,7 @@ func TestDemandsMoveWhenTheySay(t *testing.T) {
 	s := Usual()
 	made := func(name string) *Workload {
 		w, err := Make(name, s, 3)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		return w
 	}
 	step := made("step")
@@ -160,12 +156,8 @@ func TestMixIsValidAndReplays(t *testing.T) {
 		}
 		seed := rapid.Uint64().Draw(t, "seed")
 		w, err := Mix(s, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Validate(); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
+		suite.Must(t, w.Validate())
 		again, _ := Mix(s, seed)
 		if fingerprint(w) != fingerprint(again) {
 			t.Fatal("the same seed drew two mixes")
@@ -179,9 +171,7 @@ func TestMixIsHard(t *testing.T) {
 	var contended, skewed, heavy int
 	for seed := range uint64(100) {
 		w, err := Mix(s, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		over, beyond := false, false
 		for k := int64(0); k*s.Window < w.Length; k++ {
 			units := w.Offered(k*s.Window, (k+1)*s.Window)
@@ -250,9 +240,7 @@ func TestBadWorkloadsAreRefused(t *testing.T) {
 			Entitlements: []int64{2, 1}, Length: Second, Step: &Step{At: 5, Region: 1},
 			Arrivals: []Arrival{{1, 0, 1}, {1, 1, 2}}}
 	}
-	if err := good().Validate(); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, good().Validate())
 	for _, bad := range []func(*Workload){
 		func(w *Workload) { w.Limit = 0 },
 		func(w *Workload) { w.Entitlements[0]++ },

@@ -32,9 +32,7 @@ func playStory(t *testing.T, change func(*Story)) Report {
 	var all []*servers.Server
 	for range demoRegions {
 		server, err := servers.StartDriven(time.Now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		all = append(all, server)
 	}
 	s.Redis = func(context.Context) (*servers.Server, error) {
@@ -48,9 +46,8 @@ func playStory(t *testing.T, change func(*Story)) Report {
 	var r Report
 	bubble.Test(t, func(t *testing.T) {
 		var err error
-		if r, err = Play(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
+		r, err = Play(t.Context(), s)
+		suite.Must(t, err)
 	})
 	return r
 }
@@ -221,9 +218,7 @@ func TestAdversarialHintsDoNotMoveTheCeiling(t *testing.T) {
 func TestReportIsOneDocument(t *testing.T) {
 	p := playStory(t, nil)
 	b, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	for _, field := range []string{`"limit":100`, `"window":"1s"`, `"algorithm":"fixed_window"`,
 		`"name":"us-east","entitlement":40`,
 		`"rebalance_ms":`, `"false_denial_rate":`, `"cells_checked":`, `"excess_terms":[]`,

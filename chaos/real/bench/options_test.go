@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // TestCheck: all that is wrong with the options is told at once, and each by its flag.
@@ -40,9 +42,7 @@ func TestCheck(t *testing.T) {
 	} {
 		b, f := New(), pflag.NewFlagSet("bench", pflag.ContinueOnError)
 		b.AllFlags(f)
-		if err := f.Parse(strings.Fields(flags)); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, f.Parse(strings.Fields(flags)))
 		got := fmt.Sprint(b.Check())
 		for _, text := range want {
 			if !strings.Contains("\n"+got, "\n"+text) {

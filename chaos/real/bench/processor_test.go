@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // A process as Linux shows it. The name of the program is chosen to mislead.
@@ -52,12 +54,8 @@ func write(t *testing.T, files map[string]string) accounting {
 	dir := t.TempDir()
 	for path, text := range files {
 		path = filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		suite.Must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	return accounting{dir}
 }
@@ -104,9 +102,7 @@ func TestThisProcess(t *testing.T) {
 	}
 	read := func() time.Duration {
 		ran, err := procfs.process(os.Getpid())
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		return ran.since(nil)
 	}
 	before := read()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/bubble"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // tape records when requests were made, as time since its beginning.
@@ -35,9 +36,7 @@ func (p *tape) do(_ context.Context, r Request) {
 func start(t *testing.T, c Config) (g *Generator, stop func()) {
 	t.Helper()
 	g, err := NewGenerator(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- g.Run(ctx) }()
@@ -133,15 +132,11 @@ func TestSetRateBeforeRun(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		p := newTape()
 		g, err := NewGenerator(Config{Region: "eu", Do: p.do})
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		g.SetRate(PerSecond(50))
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		if err := g.Run(ctx); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, g.Run(ctx))
 		if n := len(p.made); n < 99 || n > 101 {
 			t.Errorf("%d requests in two seconds at 50 per second", n)
 		}

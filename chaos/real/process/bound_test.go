@@ -50,13 +50,13 @@ func raiseBounded(t *testing.T, forks bool) *bounded {
 	f.n1, f.n2, f.eu = us.Nodes[0], us.Nodes[1], f.Region("eu").Nodes[0]
 	for i, n := range us.Nodes {
 		way, err := StartProxy(t, us.Redis.Address)
-		must(t, err)
+		suite.Must(t, err)
 		f.ways[i] = way
 		n.SetEnv("QUOTAD_REDIS_URL=" + way.URL)
 		n.Kill()
-		must(t, n.Start(t.Context()))
+		suite.Must(t, n.Start(t.Context()))
 	}
-	must(t, f.Meet(t.Context()))
+	suite.Must(t, f.Meet(t.Context()))
 	return f
 }
 
@@ -125,14 +125,14 @@ func (f *bounded) storeLost(t *testing.T) {
 		f.n1.Kill()
 		f.n2.Kill()
 		us.Redis.Kill()
-		must(t, us.Redis.Start(t.Context()))
-		must(t, f.each(func(n *Node) error {
+		suite.Must(t, us.Redis.Start(t.Context()))
+		suite.Must(t, f.each(func(n *Node) error {
 			if n.Running() {
 				return nil
 			}
 			return n.Start(t.Context())
 		}))
-		must(t, f.Meet(t.Context()))
+		suite.Must(t, f.Meet(t.Context()))
 		b.drain(quiet, f.n1, f.n2, f.eu)
 		excess := b.certain()
 		if 2*excess < bound && try < 2 {
@@ -158,14 +158,14 @@ func (f *bounded) storeLostWithANodeAway(t *testing.T) {
 	pause(t, checkpoint) // its journal says so from now on
 	f.n2.Kill()
 	us.Redis.Kill()
-	must(t, us.Redis.Start(t.Context()))
+	suite.Must(t, us.Redis.Start(t.Context()))
 	f.bucket("forked").waitForStore(f.n1)
 	b.drain(2*quiet, f.n1, f.eu)
 	if excess := b.answered(); excess > 0 {
 		t.Errorf("%d units were used by a node that is away, and %d are above the limit", used, excess)
 	}
-	must(t, f.n2.Start(t.Context()))
-	must(t, f.Meet(t.Context()))
+	suite.Must(t, f.n2.Start(t.Context()))
+	suite.Must(t, f.Meet(t.Context()))
 	back := int64(0)
 	suite.Eventually(t, "what was not used can be had", func() bool {
 		// A hundredth of the share counts as used. On a busy machine units are charged for answers
@@ -187,9 +187,9 @@ func (f *bounded) keyDeleted(t *testing.T) {
 		b.drain(quiet, f.n1, f.n2)
 		for _, n := range []*Node{f.n1, f.n2} {
 			n.Kill()
-			must(t, n.Start(t.Context()))
+			suite.Must(t, n.Start(t.Context()))
 		}
-		must(t, f.Meet(t.Context()))
+		suite.Must(t, f.Meet(t.Context()))
 		f.deleteBucket(b)
 		b.drain(quiet, f.n1, f.n2, f.eu)
 		excess := b.certain()
@@ -201,11 +201,11 @@ func (f *bounded) deleteBucket(b *bucket) {
 	f.t.Helper()
 	r := f.Region("us").Redis.Client
 	keys, err := r.Keys(f.t.Context(), "*:b:*").Result()
-	must(f.t, err)
+	suite.Must(f.t, err)
 	deleted := 0
 	for _, key := range keys {
 		if strings.Contains(key, b.name) && strings.HasSuffix(key, ":"+b.key+",") {
-			must(f.t, r.Del(f.t.Context(), key).Err())
+			suite.Must(f.t, r.Del(f.t.Context(), key).Err())
 			deleted++
 		}
 	}
@@ -263,7 +263,7 @@ func (f *bounded) policyChange(t *testing.T) {
 		1), "version: 1", "version: 2", 1)
 	f.eu.SetEnv("QUOTAD_POLICY=" + written(t, swapped))
 	f.eu.Kill()
-	must(t, f.eu.Start(t.Context()))
+	suite.Must(t, f.eu.Start(t.Context()))
 	b := f.bucket("skewed")
 	b.drain(quiet, f.n1, f.n2, f.eu)
 	excess, proven := b.excess()
@@ -321,6 +321,6 @@ func (f *bounded) promote(t *testing.T) {
 		return err == nil && strings.Contains(info, "master_link_status:up")
 	})
 	f.ways[0].Lead("")
-	must(t, replica.Client.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err())
+	suite.Must(t, replica.Client.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err())
 	f.ways[1].Lead(replica.Address)
 }

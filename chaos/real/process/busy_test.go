@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/real/load"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
@@ -52,7 +53,7 @@ func BenchmarkBusyKeys(b *testing.B) {
 	f, err := Start(b.Context(), b, Config{Quotad: quotad, Limits: busyLimits, Lines: true,
 		Regions: []RegionConfig{{Name: "us"}, {Name: "eu"}}})
 	use(b, halves.loading)
-	must(b, err)
+	suite.Must(b, err)
 	f.Change([]string{"us"}, []string{"eu"}, false, func(f *Fault) { f.Delay = oneWay })
 	y := &busyFleet{b: b, Fleet: f, us: f.Region("us").Nodes[0], eu: f.Region("eu").Nodes[0]}
 	y.client = client(b, y.us)
@@ -109,7 +110,7 @@ func (o *other) asks(ctx context.Context, y *busyFleet) {
 	if err == nil {
 		err = g.Run(ctx)
 	}
-	must(y.b, err)
+	suite.Must(y.b, err)
 	s := g.Stats()
 	o.offered, o.sent = s.Due, s.Sent
 }

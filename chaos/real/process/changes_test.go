@@ -169,7 +169,7 @@ func (c *changes) plays() []play {
 		}},
 		{"a Redis loses its data", func() {
 			c.apply(us, 0, everywhere...)
-			must(c.t, c.Region("eu").Redis.Client.FlushAll(c.t.Context()).Err())
+			suite.Must(c.t, c.Region("eu").Redis.Client.FlushAll(c.t.Context()).Err())
 		}},
 		{"back and forth", func() {
 			for i, at := range []*Node{us, eu, ap} {
@@ -182,7 +182,7 @@ func (c *changes) plays() []play {
 			c.apply(us, 1, everywhere...)
 			eu.Kill()
 			pause(c.t, time.Second)
-			must(c.t, eu.Start(c.t.Context()))
+			suite.Must(c.t, eu.Start(c.t.Context()))
 		}},
 		{"a region leaves", func() { c.apply(eu, 0, "us", "eu") }},
 		{"and comes back", func() { c.apply(us, 1, everywhere...) }},
@@ -216,13 +216,13 @@ func (c *changes) post(n *Node, document string) {
 func post(t *testing.T, n *Node, document string) (code int, answer string) {
 	t.Helper()
 	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+n.Admin+"/v1/apply", strings.NewReader(document))
-	must(t, err)
+	suite.Must(t, err)
 	q.Header.Set("Content-Type", "application/yaml")
 	r, err := http.DefaultClient.Do(q)
-	must(t, err)
+	suite.Must(t, err)
 	defer r.Body.Close()
 	body, err := io.ReadAll(r.Body)
-	must(t, err)
+	suite.Must(t, err)
 	return r.StatusCode, string(body)
 }
 
@@ -275,7 +275,7 @@ func (c *changes) alone(ctx context.Context) (version int, alone bool) {
 	for i, n := range nodesOf(c.Regions...) {
 		var s struct{ Epoch string }
 		q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.Admin+"/v1/status", nil)
-		must(c.t, err)
+		suite.Must(c.t, err)
 		r, err := http.DefaultClient.Do(q)
 		if err != nil {
 			return 0, false

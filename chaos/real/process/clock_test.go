@@ -5,27 +5,23 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // TestScriptsReadAMovedClock: a script reads this machine's time plus what the clock was moved by,
 // forward or back.
 func TestScriptsReadAMovedClock(t *testing.T) {
 	c, err := startClock(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	url, err := redis.ParseURL(c.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	client := redis.NewClient(url)
 	defer client.Close()
 	for _, by := range []time.Duration{0, 3 * time.Second, -time.Hour, 48 * time.Hour} {
 		ahead := c.Move(by)
 		before := time.Now().Add(ahead).Truncate(time.Second)
-		if err := client.Ping(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, client.Ping(t.Context()).Err())
 		seconds, err := client.Eval(t.Context(),
 			"redis.call('SET', 'k', 1) return tonumber(redis.call('TIME')[1])", nil).Int64()
 		if read := time.Unix(seconds, 0); err != nil || read.Before(before) ||

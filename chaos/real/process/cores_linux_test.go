@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // halves are the machine's processors in two halves: one for nodes and stores, and one for their
@@ -18,9 +20,7 @@ type halves struct{ served, loading unix.CPUSet }
 func cores(t testing.TB) halves {
 	t.Helper()
 	var all unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &all); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, unix.SchedGetaffinity(0, &all))
 	var h halves
 	if all.Count() < 2 {
 		fmt.Println("one processor: the node shares it with its load")
@@ -47,9 +47,7 @@ func cores(t testing.TB) halves {
 func use(t testing.TB, cpus unix.CPUSet) {
 	t.Helper()
 	tasks, err := os.ReadDir("/proc/self/task")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	for _, task := range tasks {
 		tid, err := strconv.Atoi(task.Name())
 		if err == nil {

@@ -22,6 +22,7 @@ import (
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
 
@@ -89,12 +90,12 @@ func loads() (all []offered) {
 // are valid for this machine only.
 func BenchmarkDeadlines(b *testing.B) {
 	quotad, err := Build(b.Context(), b.TempDir())
-	must(b, err)
+	suite.Must(b, err)
 	halves := cores(b)
 	use(b, halves.served) // child processes inherit it
 	f, err := Start(b.Context(), b, Config{Quotad: quotad, Limits: deadlineLimits,
 		Regions: []RegionConfig{{Name: "us"}}})
-	must(b, err)
+	suite.Must(b, err)
 	us := f.Region("us")
 	node := &rival{name: "quotad", single: us.Nodes[0].GRPC, batches: us.Nodes[0].GRPC, redis: us.Redis}
 	all := []*rival{node, emptyServer(b, quotad, node)}
@@ -145,11 +146,11 @@ func emptyServer(b *testing.B, quotad string, by *rival) *rival {
 	var addresses []string
 	for _, m := range []proto.Message{&quotadv1.CheckResponse{Decision: decision}, batch} {
 		answer, err := proto.Marshal(m)
-		must(b, err)
+		suite.Must(b, err)
 		path := filepath.Join(b.TempDir(), "answer")
-		must(b, os.WriteFile(path, answer, 0o600))
+		suite.Must(b, os.WriteFile(path, answer, 0o600))
 		p, err := StartProgram(b.Context(), b, "floor", quotad, "bench", "floor", "--answer", path)
-		must(b, err)
+		suite.Must(b, err)
 		addresses = append(addresses, p.Address)
 	}
 	return &rival{name: "empty", single: addresses[0], batches: addresses[1], by: by}
@@ -158,14 +159,14 @@ func emptyServer(b *testing.B, quotad string, by *rival) *rival {
 // comparedServer starts envoyproxy/ratelimit with a Redis of its own.
 func comparedServer(b *testing.B) *rival {
 	redis, err := StartRedis(b.Context(), b, RedisConfig{})
-	must(b, err)
+	suite.Must(b, err)
 	dir := b.TempDir()
-	must(b, os.Mkdir(filepath.Join(dir, "config"), 0o700))
-	must(b, os.WriteFile(filepath.Join(dir, "config", "bench.yaml"), []byte(sameLimit), 0o600))
+	suite.Must(b, os.Mkdir(filepath.Join(dir, "config"), 0o700))
+	suite.Must(b, os.WriteFile(filepath.Join(dir, "config", "bench.yaml"), []byte(sameLimit), 0o600))
 	var ports [3]string
 	for i := range ports {
 		address, err := freeAddress()
-		must(b, err)
+		suite.Must(b, err)
 		_, ports[i], _ = net.SplitHostPort(address)
 	}
 	p := &Process{name: "ratelimit", dir: dir}
@@ -174,7 +175,7 @@ func comparedServer(b *testing.B) *rival {
 		"DEBUG_HOST=127.0.0.1", "DEBUG_PORT="+ports[2], "USE_STATSD=false", "REDIS_SOCKET_TYPE=tcp",
 		"REDIS_URL="+redis.Address, "RUNTIME_ROOT="+filepath.Dir(dir),
 		"RUNTIME_SUBDIRECTORY="+filepath.Base(dir), "RUNTIME_WATCH_ROOT=false")
-	must(b, p.start(*compared))
+	suite.Must(b, p.start(*compared))
 	return &rival{name: "ratelimit", single: "127.0.0.1:" + ports[1], redis: redis}
 }
 
@@ -206,7 +207,7 @@ func (l offered) asks(b *testing.B, conn int) asking {
 			m = batch
 		}
 		body, err := proto.Marshal(m)
-		must(b, err)
+		suite.Must(b, err)
 		a.bodies = append(a.bodies, body)
 	}
 	return a
@@ -272,7 +273,7 @@ func (s *rival) offer(b *testing.B, l offered, lasts time.Duration, twice float6
 		}
 		var err error
 		conns[i], err = newFramed(address, asks)
-		must(b, err)
+		suite.Must(b, err)
 	}
 	before := s.charged(b)
 	ctx, cancel := context.WithTimeout(b.Context(), lasts)
@@ -283,7 +284,7 @@ func (s *rival) offer(b *testing.B, l offered, lasts time.Duration, twice float6
 		all.Go(func() { errs[i] = w.run(ctx) })
 	}
 	all.Wait()
-	must(b, errors.Join(errs...))
+	suite.Must(b, errors.Join(errs...))
 	var c, steady counts
 	for _, w := range conns {
 		c.add(w.seen)
@@ -314,7 +315,7 @@ func (s *rival) charged(b *testing.B) int64 {
 // read returns how many units are charged in its Redis now.
 func (s *rival) read(b *testing.B) (units int64) {
 	keys, err := s.redis.Client.Keys(b.Context(), "*").Result()
-	must(b, err)
+	suite.Must(b, err)
 	for part := range slices.Chunk(keys, 1000) {
 		pipe := s.redis.Client.Pipeline()
 		for _, key := range part {
@@ -325,10 +326,10 @@ func (s *rival) read(b *testing.B) (units int64) {
 			}
 		}
 		replies, err := pipe.Exec(b.Context())
-		must(b, err)
+		suite.Must(b, err)
 		for _, r := range replies {
 			n, err := strconv.ParseInt(r.(interface{ Val() string }).Val(), 10, 64)
-			must(b, err)
+			suite.Must(b, err)
 			units += n
 		}
 	}

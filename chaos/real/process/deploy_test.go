@@ -18,9 +18,7 @@ import (
 // checks the output as well as the exit code.
 func TestMultiRegionScript(t *testing.T) {
 	block, err := reserve(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	cmd := exec.CommandContext(t.Context(), "../../../deploy/multi-region/up.sh")
 	cmd.Env = append(os.Environ(), "QUOTAD="+binary(t), fmt.Sprintf("NET=127.%d", block))
 	// The script must be able to end what it started.
@@ -67,9 +65,7 @@ func wantNobody(t *testing.T, block byte) {
 // behind.
 func TestMultiRegionScriptFails(t *testing.T) {
 	block, err := reserve(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	temporary := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), "../../../deploy/multi-region/up.sh")
 	cmd.Env = append(os.Environ(), "QUOTAD=/does/not/exist", fmt.Sprintf("NET=127.%d", block),

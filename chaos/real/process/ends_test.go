@@ -15,7 +15,7 @@ func shell(t *testing.T, script string) *Process {
 	t.Helper()
 	p := &Process{name: "sh", dir: t.TempDir()}
 	t.Cleanup(p.Kill)
-	must(t, p.start("/bin/sh", "-c", script))
+	suite.Must(t, p.start("/bin/sh", "-c", script))
 	return p
 }
 

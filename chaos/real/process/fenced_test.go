@@ -53,9 +53,9 @@ func TestAFencedRegionThatRuns(t *testing.T) {
 		NotReady string `json:"not_ready"`
 	}
 	r, err := http.Get("http://" + us.Admin + "/v1/status")
-	must(t, err)
+	suite.Must(t, err)
 	defer r.Body.Close()
-	must(t, json.NewDecoder(r.Body).Decode(&s))
+	suite.Must(t, json.NewDecoder(r.Body).Decode(&s))
 	if !strings.Contains(s.NotReady, `fences region "us", which serves nothing`) {
 		t.Errorf("us is not ready because %q", s.NotReady)
 	}

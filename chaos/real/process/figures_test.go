@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/real/load"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
@@ -28,7 +29,7 @@ type scraped map[string]float64
 func scrape(t testing.TB, n *Node) scraped {
 	t.Helper()
 	answer, err := http.Get("http://" + n.Admin + "/metrics")
-	must(t, err)
+	suite.Must(t, err)
 	defer answer.Body.Close()
 	all := scraped{}
 	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
@@ -95,10 +96,10 @@ func memoryOf(p *Process, what string) int64 {
 func journalSize(t testing.TB, n *Node) (size int64) {
 	t.Helper()
 	all, err := os.ReadDir(filepath.Join(n.dir, "data"))
-	must(t, err)
+	suite.Must(t, err)
 	for _, one := range all {
 		info, err := one.Info()
-		must(t, err)
+		suite.Must(t, err)
 		size += info.Size()
 	}
 	return size
@@ -107,7 +108,7 @@ func journalSize(t testing.TB, n *Node) (size int64) {
 func client(b *testing.B, n *Node) quotadv1.QuotaServiceClient {
 	c, err := grpc.NewClient("passthrough:///"+n.GRPC,
 		grpc.WithTransportCredentials(insecure.NewCredentials()))
-	must(b, err)
+	suite.Must(b, err)
 	b.Cleanup(func() { _ = c.Close() })
 	return quotadv1.NewQuotaServiceClient(c)
 }
@@ -164,7 +165,7 @@ func checks(ctx context.Context, b *testing.B, to quotadv1.QuotaServiceClient, r
 	if err == nil {
 		err = g.Run(ctx)
 	}
-	must(b, err)
+	suite.Must(b, err)
 	s := g.Stats()
 	p.offered, p.sent = s.Due, s.Sent
 	return p

@@ -43,9 +43,7 @@ var build = sync.OnceValues(func() (string, error) { return Build(context.Backgr
 func binary(t testing.TB) string {
 	t.Helper()
 	path, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return path
 }
 
@@ -116,9 +114,7 @@ func TestFleet(t *testing.T) {
 	f, err := Start(t.Context(), t, Config{Quotad: binary(t), Limits: limits,
 		Settings: []string{"chaos: true"},
 		Regions:  []RegionConfig{{Name: "us", Nodes: 2}, {Name: "eu"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	limit := oracle.Limit{Limit: 100, Window: time.Second, Algorithm: "fixed_window",
 		ClockSlack: 10 * time.Millisecond}
 	h := newHistory(limit)
@@ -130,9 +126,7 @@ func TestFleet(t *testing.T) {
 		q := Question{Domain: "api", Descriptors: map[string]string{"account": "42"}, GRPC: grpc}
 		flow, err := f.Flow(FlowConfig{Region: region, Rate: load.PerSecond(rate), Question: q,
 			Bucket: "account/42", Limit: limit, Record: h.record})
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		flows.Go(func() {
 			if err := flow.Run(ctx); err != nil {
 				t.Error(err)
@@ -151,34 +145,22 @@ func TestFleet(t *testing.T) {
 	}
 	n2.Kill()
 	h.await(t, "admitted by the node that is left", admittedBy(n1))
-	if err := n2.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, n2.Start(t.Context()))
 	h.await(t, "admitted by the node that came back", admittedBy(n2))
 
-	if err := n1.Pause(); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, n1.Pause())
 	h.await(t, "left without an answer",
 		func(a oracle.Answer) bool { return a.Outcome == oracle.Unknown })
-	if err := n1.Resume(); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, n1.Resume())
 	h.await(t, "admitted by the node that goes on", admittedBy(n1))
 
-	if err := eu.Cut(t.Context(), "us", "both", time.Minute); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, eu.Cut(t.Context(), "us", "both", time.Minute))
 	h.await(t, "degraded on both sides: us",
 		func(a oracle.Answer) bool { return a.Region == "us" && a.Degraded })
 	h.await(t, "degraded on both sides: eu",
 		func(a oracle.Answer) bool { return a.Region == "eu" && a.Degraded })
-	if err := eu.Cut(t.Context(), "us", "both", 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Meet(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, eu.Cut(t.Context(), "us", "both", 0))
+	suite.Must(t, f.Meet(t.Context()))
 	stop()
 	flows.Wait()
 
@@ -202,28 +184,18 @@ func TestFleet(t *testing.T) {
 func TestRedisIsReplicatedAndStartedAgain(t *testing.T) {
 	primary, err := StartRedis(t.Context(), t,
 		RedisConfig{Args: []string{"--appendonly", "yes", "--appendfsync", "always"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	replica, err := StartRedis(t.Context(), t, RedisConfig{ReplicaOf: primary})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := primary.Client.Set(t.Context(), "k", "v", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
+	suite.Must(t, primary.Client.Set(t.Context(), "k", "v", 0).Err())
 	err = replica.await(t.Context(), "a copy",
 		func(ctx context.Context) error { return replica.Client.Get(ctx, "k").Err() })
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	primary.Kill()
 	if err := primary.Pause(); !errors.Is(err, ErrNotRunning) {
 		t.Errorf("a dead process is paused: %v", err)
 	}
-	if err := primary.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, primary.Start(t.Context()))
 	if got, err := primary.Client.Get(t.Context(), "k").Result(); got != "v" || err != nil {
 		t.Errorf("after kill -9 and a restart k is %q, %v", got, err)
 	}

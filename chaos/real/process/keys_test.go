@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/real/load"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
@@ -95,7 +96,7 @@ type keysNode struct {
 func startKeys(b *testing.B, quotad string, nodes int) (all []*keysNode) {
 	f, err := Start(b.Context(), b, Config{Quotad: quotad, Limits: keysLimits,
 		Regions: []RegionConfig{{Name: "us", Nodes: nodes}}})
-	must(b, err)
+	suite.Must(b, err)
 	for _, n := range f.Regions[0].Nodes {
 		all = append(all, &keysNode{node: n, redis: f.Regions[0].Redis, client: client(b, n)})
 	}
@@ -111,7 +112,7 @@ func keysRequest(limit, account string, cost int64) *quotadv1.CheckRequest {
 func (k *keys) ask(limit, account string, cost int64) *quotadv1.Decision {
 	k.b.Helper()
 	got, err := k.full.client.Check(k.b.Context(), keysRequest(limit, account, cost))
-	must(k.b, err)
+	suite.Must(k.b, err)
 	return got.Decision
 }
 
@@ -123,7 +124,7 @@ func (k *keys) names() {
 	for _, limit := range []string{"flood", "spent"} {
 		k.ask(limit, someAccount, 1)
 		all, err := k.full.redis.Client.Keys(k.b.Context(), "*:b:*").Result()
-		must(k.b, err)
+		suite.Must(k.b, err)
 		for _, name := range all {
 			if strings.Contains(name, limit) && strings.Contains(name, someAccount) {
 				k.key[limit] = name
@@ -140,7 +141,7 @@ func (k *keys) deletesOne(limit, account string) {
 	k.b.Helper()
 	key := strings.ReplaceAll(k.key[limit], someAccount, account)
 	n, err := k.full.redis.Client.Del(k.b.Context(), key).Result()
-	must(k.b, err)
+	suite.Must(k.b, err)
 	if n != 1 {
 		k.b.Fatalf("%s %s: %d keys deleted", limit, account, n)
 	}
@@ -237,13 +238,13 @@ func (k *keys) rests() {
 // size prints the memory and disk space of node and Redis.
 func (k *keys) size(when string) {
 	info, err := k.full.redis.Client.Info(k.b.Context(), "memory").Result()
-	must(k.b, err)
+	suite.Must(k.b, err)
 	_, rest, _ := strings.Cut(info, "used_memory:")
 	number, _, _ := strings.Cut(rest, "\r")
 	used, err := strconv.ParseInt(number, 10, 64)
-	must(k.b, err)
+	suite.Must(k.b, err)
 	size, err := k.full.redis.Client.DBSize(k.b.Context()).Result()
-	must(k.b, err)
+	suite.Must(k.b, err)
 	if k.used == 0 {
 		k.used = used
 		table("", "node", "keys", "Redis MB", "B a key", "RSS MB", "at most", "of it files", "heap MB",
@@ -344,7 +345,7 @@ func (k *keys) deletes() {
 
 // flushes empties the Redis.
 func (k *keys) flushes() {
-	must(k.b, k.full.redis.Client.FlushAll(k.b.Context()).Err())
+	suite.Must(k.b, k.full.redis.Client.FlushAll(k.b.Context()).Err())
 	k.wantAtMost("FLUSHALL", "spent", k.spent, "store-lost", "the nodes that decided still run")
 	k.wantAtMost("FLUSHALL", "flood", sampleFlood(), "store-lost",
 		"the nodes that decided still run")

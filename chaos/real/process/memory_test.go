@@ -18,6 +18,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 const attackLasts = 15 * time.Second
@@ -29,7 +31,7 @@ const attackLasts = 15 * time.Second
 // twice what the node's bounds let it keep, which the collector allows for.
 func BenchmarkAttackMemory(b *testing.B) {
 	quotad, err := Build(b.Context(), b.TempDir())
-	must(b, err)
+	suite.Must(b, err)
 	fmt.Printf("%-32s %12s %12s %9s %9s %9s %9s\n", "attack", "taken", "refused", "at rest", "at most", "kept", "besides")
 	for _, a := range []struct {
 		name  string
@@ -41,14 +43,14 @@ func BenchmarkAttackMemory(b *testing.B) {
 		{"1,000 short ids of 20 Envoys", 20, shortIDs},
 	} {
 		f, err := Start(b.Context(), b, Config{Quotad: quotad, Limits: newIDsLimits, Regions: []RegionConfig{{Name: "us"}}})
-		must(b, err)
+		suite.Must(b, err)
 		n := f.Region("us").Nodes[0]
 		rest, seen, before := memoryOf(&n.Process, "VmRSS"), &attacked{}, keptBy(b, n)
 		ctx, end := context.WithTimeout(b.Context(), attackLasts+time.Minute)
 		var attacking sync.WaitGroup
 		for i := range a.conns {
 			conn, err := grpc.NewClient(n.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
-			must(b, err)
+			suite.Must(b, err)
 			attacking.Go(func() {
 				defer conn.Close()
 				a.does(ctx, conn, i, seen)
@@ -70,10 +72,10 @@ func BenchmarkAttackMemory(b *testing.B) {
 // keptBy has a node collect its garbage, and returns the bytes that it keeps.
 func keptBy(b *testing.B, n *Node) (bytes int64) {
 	r, err := http.Get("http://" + n.Admin + "/debug/pprof/heap?gc=1&debug=1")
-	must(b, err)
+	suite.Must(b, err)
 	defer r.Body.Close()
 	text, err := io.ReadAll(r.Body)
-	must(b, err)
+	suite.Must(b, err)
 	for _, what := range []string{"HeapAlloc", "Stack"} {
 		_, rest, found := strings.Cut(string(text), "\n# "+what+" = ")
 		var n int64

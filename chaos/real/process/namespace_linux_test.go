@@ -32,7 +32,7 @@ var beyond = netip.MustParsePrefix("10.0.0.0/8")
 func inNamespace(t *testing.T) (quotad string) {
 	t.Helper()
 	if quotad = os.Getenv(namespaced); quotad != "" {
-		must(t, raiseAddresses())
+		suite.Must(t, raiseAddresses())
 		return quotad
 	}
 	suite.Long(t)

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
 
@@ -41,13 +42,13 @@ const (
 // valid for this machine only.
 func BenchmarkNewIDs(b *testing.B) {
 	quotad, err := Build(b.Context(), b.TempDir())
-	must(b, err)
+	suite.Must(b, err)
 	for _, c := range []struct{ envoys, ids int }{{0, 0}, {100, 200}, {20, 1000}} {
 		f, err := Start(b.Context(), b, Config{Quotad: quotad, Limits: newIDsLimits, Regions: []RegionConfig{{Name: "us"}}})
-		must(b, err)
+		suite.Must(b, err)
 		n := f.Region("us").Nodes[0]
 		conn, err := grpc.NewClient(n.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
-		must(b, err)
+		suite.Must(b, err)
 		fleet := &newFleet{conn: conn, ids: c.ids}
 		fleet.ask(b.Context(), b, time.Second) // the first call of each takes longer
 		fleet.asked.Store(0)
@@ -69,7 +70,7 @@ func BenchmarkNewIDs(b *testing.B) {
 		asked := fleet.asked.Load()
 		fmt.Printf("%d Envoys report %d new ids each: %d of %d have assignments after %.1f s; of %d others %.2f %% were refused\n",
 			c.envoys, c.ids, fleet.assigned.Load(), c.envoys*c.ids, took.Seconds(), asked, 100*float64(fleet.refused.Load())/float64(asked))
-		must(b, conn.Close())
+		suite.Must(b, conn.Close())
 	}
 }
 

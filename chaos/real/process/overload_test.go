@@ -21,6 +21,7 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/real/load"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
@@ -47,13 +48,13 @@ const (
 // valid for this machine only.
 func BenchmarkOverload(b *testing.B) {
 	quotad, err := Build(b.Context(), b.TempDir())
-	must(b, err)
+	suite.Must(b, err)
 	halves := cores(b)
 	use(b, halves.served) // child processes inherit it
 	f, err := Start(b.Context(), b, Config{Quotad: quotad, Limits: overloadLimits,
 		Regions: []RegionConfig{{Name: "us"}}})
 	use(b, halves.loading)
-	must(b, err)
+	suite.Must(b, err)
 	r := f.Region("us")
 	o := &overload{b: b, node: r.Nodes[0], redis: r.Redis}
 	fmt.Printf("%-34s %9s %9s %9s %9s  %22s %8s %9s %8s %6s\n", "attack", "offered/s", "decided/s",
@@ -115,7 +116,7 @@ type attack struct {
 func dial(b *testing.B, address string) *grpc.ClientConn {
 	c, err := grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()))
-	must(b, err)
+	suite.Must(b, err)
 	b.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -145,7 +146,7 @@ func (o *overload) batches(a attack) (all []ready) {
 				Descriptors: map[string]string{"account": account}})
 		}
 		body, err := proto.Marshal(m)
-		must(o.b, err)
+		suite.Must(o.b, err)
 		all = append(all, body)
 	}
 	return all
@@ -260,23 +261,23 @@ var decisionLine = regexp.MustCompile(
 // decisions reads the node's counts of decisions, by limit and reason.
 func (o *overload) decisions() map[string]float64 {
 	answer, err := http.Get("http://" + o.node.Admin + "/metrics")
-	must(o.b, err)
+	suite.Must(o.b, err)
 	defer answer.Body.Close()
 	all := map[string]float64{}
 	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
 		if m := decisionLine.FindStringSubmatch(lines.Text()); m != nil {
 			n, err := strconv.ParseFloat(m[3], 64)
-			must(o.b, err)
+			suite.Must(o.b, err)
 			all[m[1]+" "+m[2]] = n
 		}
 		if m := undecidedLine.FindStringSubmatch(lines.Text()); m != nil {
 			n, err := strconv.ParseFloat(m[1], 64)
-			must(o.b, err)
+			suite.Must(o.b, err)
 			all["undecided"] += n
 		}
 		if m := shedLine.FindStringSubmatch(lines.Text()); m != nil {
 			n, err := strconv.ParseFloat(m[1], 64)
-			must(o.b, err)
+			suite.Must(o.b, err)
 			all["calls unread"] = n
 		}
 	}
@@ -286,10 +287,10 @@ func (o *overload) decisions() map[string]float64 {
 // accepted returns how many connections the Redis has accepted since it started.
 func (o *overload) accepted() int {
 	info, err := o.redis.Client.Info(o.b.Context(), "stats").Result()
-	must(o.b, err)
+	suite.Must(o.b, err)
 	_, rest, _ := strings.Cut(info, "total_connections_received:")
 	number, _, _ := strings.Cut(rest, "\r")
 	n, err := strconv.Atoi(number)
-	must(o.b, err)
+	suite.Must(o.b, err)
 	return n
 }

@@ -3,6 +3,8 @@ package process
 import (
 	"strings"
 	"testing"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // TestProgram: a program's address is its first line, and one that ends without a line is an error.
@@ -10,7 +12,7 @@ func TestProgram(t *testing.T) {
 	t.Parallel()
 	p, err := StartProgram(t.Context(), t, "talker", "/bin/sh", "-c",
 		"echo warning >&2; echo 127.0.0.1:4711; echo more; exec sleep 60")
-	must(t, err)
+	suite.Must(t, err)
 	if p.Address != "127.0.0.1:4711" || !p.Running() || p.PID() == 0 {
 		t.Errorf("serves at %q, process %d", p.Address, p.PID())
 	}

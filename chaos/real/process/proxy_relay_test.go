@@ -22,7 +22,7 @@ type standIn struct {
 func standIns(t *testing.T, regions ...string) (*Lines, []standIn) {
 	t.Helper()
 	block, err := reserve(t)
-	must(t, err)
+	suite.Must(t, err)
 	l := startLines(t, 1)
 	all := make([]standIn, len(regions))
 	for i, region := range regions {
@@ -31,12 +31,12 @@ func standIns(t *testing.T, regions ...string) (*Lines, []standIn) {
 		s.relay = relayFor(s.ip)
 		s.packets, err = net.ListenUDP("udp",
 			net.UDPAddrFromAddrPort(netip.AddrPortFrom(s.ip, gossipPort)))
-		must(t, err)
+		suite.Must(t, err)
 		t.Cleanup(func() { s.packets.Close() })
 		s.streams, err = net.Listen("tcp", netip.AddrPortFrom(s.ip, peerPort).String())
-		must(t, err)
+		suite.Must(t, err)
 		t.Cleanup(func() { s.streams.Close() })
-		must(t, l.add(region, s.relay, s.ip))
+		suite.Must(t, l.add(region, s.relay, s.ip))
 	}
 	return l, all
 }
@@ -44,14 +44,14 @@ func standIns(t *testing.T, regions ...string) (*Lines, []standIn) {
 func (s standIn) send(t *testing.T, text string, to netip.AddrPort) {
 	t.Helper()
 	_, err := s.packets.WriteToUDPAddrPort([]byte(text), to)
-	must(t, err)
+	suite.Must(t, err)
 }
 
 // receive waits for a packet, and returns where it came from.
 func (s standIn) receive(t *testing.T, text string) netip.AddrPort {
 	t.Helper()
 	b := make([]byte, 100)
-	must(t, s.packets.SetReadDeadline(time.Now().Add(suite.Patience)))
+	suite.Must(t, s.packets.SetReadDeadline(time.Now().Add(suite.Patience)))
 	n, from, err := s.packets.ReadFromUDPAddrPort(b)
 	if err != nil || string(b[:n]) != text {
 		t.Fatalf("received %q, %v; want %q", b[:n], err, text)
@@ -64,7 +64,7 @@ func (s standIn) call(t *testing.T, to standIn) net.Conn {
 	t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: s.ip.AsSlice()}}
 	c, err := d.DialContext(t.Context(), "tcp", netip.AddrPortFrom(to.relay, peerPort).String())
-	must(t, err)
+	suite.Must(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -72,7 +72,7 @@ func (s standIn) call(t *testing.T, to standIn) net.Conn {
 func (s standIn) accept(t *testing.T) net.Conn {
 	t.Helper()
 	c, err := s.streams.Accept()
-	must(t, err)
+	suite.Must(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -102,7 +102,7 @@ func TestRelaysHandOn(t *testing.T) {
 	}
 	say(t, there, "world")
 	wantHeard(t, c, "world")
-	must(t, there.Close())
+	suite.Must(t, there.Close())
 	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("the end of a stream arrives as %v", err)
 	}
@@ -139,7 +139,7 @@ func TestRelaysCut(t *testing.T) {
 func TestRelaysTurnAway(t *testing.T) {
 	_, nodes := standIns(t, "us")
 	c, err := net.Dial("tcp", netip.AddrPortFrom(nodes[0].relay, peerPort).String())
-	must(t, err)
+	suite.Must(t, err)
 	defer c.Close()
 	if _, err := c.Read(make([]byte, 1)); err == nil {
 		t.Error("a stranger was let in")

@@ -32,7 +32,7 @@ func storeAt(t *testing.T, n *Node) (s storeOf) {
 	if err == nil {
 		err = json.Unmarshal(answer, &s)
 	}
-	must(t, err)
+	suite.Must(t, err)
 	return s
 }
 
@@ -53,12 +53,12 @@ func TestSecondStore(t *testing.T) {
 	t.Parallel()
 	f := raiseBounded(t, false)
 	second, err := StartRedis(t.Context(), t, RedisConfig{})
-	must(t, err)
+	suite.Must(t, err)
 	f.n2.Kill()
 
 	// It has the name of a node that runs: it ends, and says why.
 	f.n2.SetEnv("QUOTAD_NODE=n1", "QUOTAD_DATA_DIR="+filepath.Join(t.TempDir(), "other"))
-	must(t, f.n2.Launch())
+	suite.Must(t, f.n2.Launch())
 	suite.Eventually(t, "a second n1 to be refused", func() bool { return !f.n2.Running() })
 	if said := f.n2.Output(); !strings.Contains(said, "another process runs as node us/n1") {
 		t.Errorf("it ended without saying why:\n%s", said)
@@ -69,7 +69,7 @@ func TestSecondStore(t *testing.T) {
 	f.n2.SetEnv(append(env, "QUOTAD_NODE=n2", "QUOTAD_BOOTSTRAP=true")...)
 
 	// It hears the others: it ends, and says why. Nothing is admitted above the limit.
-	must(t, f.n2.Launch())
+	suite.Must(t, f.n2.Launch())
 	suite.Eventually(t, "the second store to be refused", func() bool { return !f.n2.Running() })
 	if said := f.n2.Output(); !strings.Contains(said, "us/n1 decides with another store of this region") ||
 		!strings.Contains(said, "redis.url") {
@@ -82,7 +82,7 @@ func TestSecondStore(t *testing.T) {
 	// It hears nobody: both stores serve.
 	f.n2.SetEnv(append(env, "QUOTAD_BOOTSTRAP=alone",
 		"QUOTAD_GOSSIP_KEYS=MDEyMzQ1Njc4OWFiY2RlZg==")...)
-	must(t, f.n2.Start(t.Context()))
+	suite.Must(t, f.n2.Start(t.Context()))
 	windows := func(name string, nodes ...*Node) *bucket {
 		b := f.bucket(name)
 		for end := time.Now().Add(6 * time.Second); time.Now().Before(end); pause(t,
@@ -100,7 +100,7 @@ func TestSecondStore(t *testing.T) {
 
 	f.n2.Kill()
 	f.n2.SetEnv(env...)
-	must(t, f.n2.Launch())
+	suite.Must(t, f.n2.Launch())
 	suite.Eventually(t, "n2 to answer", func() bool {
 		_, err := f.n2.Status(t.Context())
 		return err == nil

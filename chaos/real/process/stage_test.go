@@ -37,17 +37,8 @@ func raise(t *testing.T, c Config) *Fleet {
 	t.Helper()
 	c.Quotad = binary(t)
 	f, err := Start(t.Context(), t, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return f
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // pause sleeps in real time, because what it waits for happens in other processes.
@@ -62,7 +53,7 @@ func pause(t testing.TB, d time.Duration) {
 // command runs quotad and reads its JSON.
 func command(t testing.TB, into any, args ...string) {
 	t.Helper()
-	must(t, attempt(t, into, args...))
+	suite.Must(t, attempt(t, into, args...))
 }
 
 func attempt(t testing.TB, into any, args ...string) error {
@@ -83,7 +74,7 @@ func attempt(t testing.TB, into any, args ...string) error {
 func written(t testing.TB, document string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "limits.yaml")
-	must(t, os.WriteFile(path, []byte(document), 0o644))
+	suite.Must(t, os.WriteFile(path, []byte(document), 0o644))
 	return path
 }
 
@@ -298,7 +289,7 @@ func (b *bucket) offerTo(f *Fleet, rate int64, record func(oracle.Answer), nodes
 	flow, err := f.Flow(FlowConfig{Region: nodes[0].Region, Rate: load.PerSecond(rate),
 		Question: b.question(), Bucket: b.name,
 		Limit: b.limit, Record: record})
-	must(b.t, err)
+	suite.Must(b.t, err)
 	flow.nodes = nodes
 	ctx, cancel := context.WithCancel(b.t.Context())
 	var done sync.WaitGroup

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
 
@@ -19,10 +20,10 @@ import (
 // Redis, and prints how long batches of new keys take. make overload runs it once.
 func BenchmarkStandstill(b *testing.B) {
 	quotad, err := Build(b.Context(), b.TempDir())
-	must(b, err)
+	suite.Must(b, err)
 	f, err := Start(b.Context(), b, Config{Quotad: quotad, Limits: deadlineLimits,
 		Regions: []RegionConfig{{Name: "us"}}})
-	must(b, err)
+	suite.Must(b, err)
 	us := f.Region("us")
 	client := quotadv1.NewQuotaServiceClient(dial(b, us.Nodes[0].GRPC))
 	keys := 0
@@ -55,9 +56,9 @@ func BenchmarkStandstill(b *testing.B) {
 		})
 	}
 	for ctx.Err() == nil {
-		must(b, us.Redis.Pause())
+		suite.Must(b, us.Redis.Pause())
 		time.Sleep(40 * time.Millisecond)
-		must(b, us.Redis.Resume())
+		suite.Must(b, us.Redis.Resume())
 		time.Sleep(5 * time.Millisecond)
 	}
 	begun := time.Now()
@@ -80,7 +81,7 @@ func BenchmarkStandstill(b *testing.B) {
 	for range 50 {
 		sent := time.Now()
 		_, err := ask(b.Context())
-		must(b, err)
+		suite.Must(b, err)
 		took = append(took, time.Since(sent))
 	}
 	slices.Sort(took)

@@ -63,7 +63,7 @@ func TestFaultsOfStarvedNodes(t *testing.T) {
 				}
 				for range 20 { // they wait to be accepted
 					c, err := net.Dial("tcp", r.Nodes[0].HTTP)
-					must(t, err)
+					suite.Must(t, err)
 					t.Cleanup(func() { _ = c.Close() })
 				}
 			},
@@ -108,9 +108,9 @@ func mayOpen(t *testing.T, p *Process, files uint64) {
 	t.Helper()
 	pid := p.cmd.Process.Pid
 	var limit unix.Rlimit
-	must(t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &limit))
+	suite.Must(t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &limit))
 	limit.Cur = files
-	must(t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, &limit, nil))
+	suite.Must(t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, &limit, nil))
 }
 
 // plays makes the fault happen, several times if the run is to be long. The excess must never be

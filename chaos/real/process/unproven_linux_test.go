@@ -76,7 +76,7 @@ func (m *madeUp) joins(t *testing.T, us *Node, at netip.Addr) {
 	t.Helper()
 	called := netip.AddrPortFrom(at, peerPort).String()
 	calls, err := net.Listen("tcp", called)
-	must(t, err)
+	suite.Must(t, err)
 	s := peer.NewServer(peer.Handlers{Exchange: m.exchange, Recall: m.recall, Document: m.source,
 		Store: func(context.Context, peer.Identity, *store.Confirmation) peer.StoreAnswer {
 			return peer.StoreAnswer{Node: "eu/n1"}
@@ -86,15 +86,15 @@ func (m *madeUp) joins(t *testing.T, us *Node, at netip.Addr) {
 	t.Cleanup(func() { s.Close(); <-done })
 	gossips := netip.AddrPortFrom(at, gossipPort)
 	packets, err := net.ListenPacket("udp", gossips.String())
-	must(t, err)
+	suite.Must(t, err)
 	streams, err := net.Listen("tcp", gossips.String())
-	must(t, err)
+	suite.Must(t, err)
 	meta, err := proto.Marshal(&hintv1.Node{Region: "eu", Node: "n1", Peer: called})
-	must(t, err)
+	suite.Must(t, err)
 	m.gossip, err = gossip.Start(gossip.Config{Name: "eu/n1", Meta: meta, Packets: packets, Streams: streams,
 		Dial: new(net.Dialer).DialContext, Advertise: gossips, State: silent{},
 		Seeds: []string{netip.AddrPortFrom(us.IP, gossipPort).String()}})
-	must(t, err)
+	suite.Must(t, err)
 	t.Cleanup(func() { _ = m.gossip.Close() })
 }
 
@@ -121,7 +121,7 @@ func trustOf(t *testing.T, n *Node) (s trust) {
 	if err == nil {
 		err = json.Unmarshal(answer, &s)
 	}
-	must(t, err)
+	suite.Must(t, err)
 	return s
 }
 
@@ -156,7 +156,7 @@ func TestAttackAMadeUpMember(t *testing.T) {
 	}
 	large, err := policy.Parse("limits.yaml", []byte(strings.NewReplacer("version: 1", "version: 2",
 		"limit: 100", "limit: 60000").Replace(unprovenLimits)))
-	must(t, err)
+	suite.Must(t, err)
 	const open, key = `insecure: "api,admin,peer,gossip"`, `gossip_keys: ["MDEyMzQ1Njc4OWFiY2RlZg=="]`
 	tls := certified(t, quotad, "us", "eu")
 	for name, c := range map[string]struct {
@@ -183,7 +183,7 @@ func TestAttackAMadeUpMember(t *testing.T) {
 				config.Regions[0].Settings, config.Regions[1].Settings = tls[:1], tls[1:]
 			}
 			f, err := Start(t.Context(), t, config)
-			must(t, err)
+			suite.Must(t, err)
 			us, eu := f.Region("us").Nodes[0], f.Region("eu").Nodes[0]
 			eu.Kill()
 			before, m, at := trustOf(t, us).Epoch, &madeUp{document: large}, eu.IP

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/real/load"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
@@ -60,13 +61,13 @@ type victims struct {
 func startVictims(b *testing.B, node string, long time.Duration) *victims {
 	b.Helper()
 	self, err := os.Executable()
-	must(b, err)
+	suite.Must(b, err)
 	v := &victims{b: b, cmd: exec.CommandContext(b.Context(), self)}
 	v.cmd.Env = append(os.Environ(), victimsOf+"="+node, victimsFor+"="+long.String())
 	v.cmd.Stderr = &v.errors
 	out, err := v.cmd.StdoutPipe()
-	must(b, err)
-	must(b, v.cmd.Start())
+	suite.Must(b, err)
+	suite.Must(b, v.cmd.Start())
 	v.lines = bufio.NewScanner(out)
 	v.line()
 	return v
@@ -85,8 +86,8 @@ func (v *victims) line() []byte {
 // wait waits for their result and returns it.
 func (v *victims) wait() (all seen) {
 	v.b.Helper()
-	must(v.b, json.Unmarshal(v.line(), &all))
-	must(v.b, v.cmd.Wait())
+	suite.Must(v.b, json.Unmarshal(v.line(), &all))
+	suite.Must(v.b, v.cmd.Wait())
 	return all
 }
 

@@ -46,7 +46,7 @@ func TestTheOnlyMachine(t *testing.T) {
 	losesTogether(t, 1, func(us *Region) *Node {
 		us.Redis.Kill()
 		us.Nodes[0].Kill()
-		must(t, os.RemoveAll(filepath.Join(us.Nodes[0].dir, "data")))
+		suite.Must(t, os.RemoveAll(filepath.Join(us.Nodes[0].dir, "data")))
 		return us.Nodes[0]
 	})
 }
@@ -72,10 +72,10 @@ func losesTogether(t *testing.T, nodes int, lost func(us *Region) *Node) {
 	for _, stop := range stops {
 		stop()
 	}
-	must(t, us.Redis.Start(t.Context()))
+	suite.Must(t, us.Redis.Start(t.Context()))
 	back := time.Now()
 	if !n.Running() {
-		must(t, n.Launch())
+		suite.Must(t, n.Launch())
 	}
 	for limit := range windows {
 		for what, b := range map[string]*bucket{"used": used[limit], "unused": unused[limit]} {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 var pages = flag.String("pages", "", "write the sample pages into this directory, to be looked at")
@@ -273,9 +275,7 @@ func hostileRun() Run {
 func written(t testing.TB, r Run) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(&b, r); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, Write(&b, r))
 	return b.String()
 }
 
@@ -285,9 +285,7 @@ func TestSamplesToLookAt(t *testing.T) {
 		if *pages == "" {
 			continue
 		}
-		if err := os.WriteFile(filepath.Join(*pages, title+".html"), []byte(page),
-			0o644); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, os.WriteFile(filepath.Join(*pages, title+".html"), []byte(page),
+			0o644))
 	}
 }

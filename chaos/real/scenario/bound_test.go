@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // TestBoundsOfRegionsWithOtherNumbersOfNodes: how much one node of a region may admit alone depends
@@ -13,9 +15,7 @@ func TestBoundsOfRegionsWithOtherNumbersOfNodes(t *testing.T) {
 	s, err := Parse("judged.yaml",
 		[]byte(strings.NewReplacer("us: {weight: 60}", "us: {weight: 60, nodes: 2}", "EXPECT",
 			"that: ceiling").Replace(judged)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	quotad := filepath.Join(t.TempDir(), "quotad")
 	if err := os.WriteFile(quotad, []byte(`#!/bin/sh
 case "$5" in
@@ -26,9 +26,7 @@ esac
 		t.Fatal(err)
 	}
 	bounds, err := s.PrintedBounds(t.Context(), quotad)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	for m, want := range map[Mishap]int64{{"local", "w", "us"}: 6, {"local", "w", "eu"}: 5,
 		{"local", "w", "ap"}: 7} {
 		if got, err := bounds["account"].of(m); got != want || err != nil {

@@ -7,14 +7,13 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/judge/oracle"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 func parsed(t *testing.T, file string, edits ...string) (*Scenario, error) {
 	t.Helper()
 	src, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	text := string(src)
 	for i := 0; i < len(edits); i += 2 {
 		if !strings.Contains(text, edits[i]) {
@@ -29,9 +28,7 @@ const shortEnvoys = "testdata/envoys.yaml"
 
 func TestParseEnvoys(t *testing.T) {
 	s, err := parsed(t, shortEnvoys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	if s.region("us").Envoys != 2 || len(s.Load[0].Envoys) != 1 || len(s.Load[2].Envoys) != 2 ||
 		len(s.Load[3].Envoys) != 0 || s.Steps[0].Envoy != 1 {
 		t.Errorf("read as %+v", s)
@@ -59,9 +56,7 @@ func TestParseEnvoys(t *testing.T) {
 // found.
 func TestEnvoysAreJudged(t *testing.T) {
 	s, err := parsed(t, shortEnvoys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	q := s.question(s.Load[0])
 	record := func(each time.Duration) *Record {
 		r := &Record{Began: began, Length: s.Duration}
@@ -99,8 +94,6 @@ func TestEnvoysAreJudged(t *testing.T) {
 func TestScenarioWithEnvoys(t *testing.T) {
 	t.Parallel()
 	s, err := parsed(t, shortEnvoys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	s.mustBeMet(t)
 }

@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/real/process"
 )
 
@@ -17,13 +18,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestScenarioWithProcesses(t *testing.T) {
 	t.Parallel()
 	src, err := os.ReadFile("testdata/short.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	s, err := Parse("short.yaml", src)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	s.mustBeMet(t)
 }
 
@@ -31,17 +28,11 @@ func TestScenarioWithProcesses(t *testing.T) {
 func (s *Scenario) mustBeMet(t *testing.T) {
 	t.Helper()
 	quotad, err := process.Build(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	bounds, err := s.PrintedBounds(t.Context(), quotad)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	ground, err := process.NewGround()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	record := perform(t, ground, s, quotad, bounds)
 	results := s.Judge(record)
 	for _, one := range results {
@@ -64,12 +55,8 @@ func perform(t *testing.T, ground *process.Ground, s *Scenario, quotad string,
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	fleet, err := StartFleet(ctx, ground, s, quotad, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	record, err := s.Play(ctx, fleet, Options{Seed: 1, Bounds: bounds})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return record
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/judge/oracle"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 const judged = `name: judged
@@ -223,9 +224,7 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, err := Parse("judged.yaml", []byte(strings.Replace(judged, "EXPECT", c.expect, 1)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			results := s.Judge(c.record)
 			if first := results[0]; !first.OK {
 				t.Errorf("the step was done: %+v", first)
@@ -258,9 +257,7 @@ func ended(r *Record) *Record {
 
 func TestStepsThatWereNotDone(t *testing.T) {
 	s, err := Parse("judged.yaml", []byte(strings.Replace(judged, "EXPECT", "that: alive", 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	failed, idle, missing := record(), record(), record()
 	failed.Events[0].Err = errors.New("no way")
 	idle.Events[0].Effect = 0
@@ -284,9 +281,7 @@ func TestACalendarIsJudgedByItsDays(t *testing.T) {
 	text := strings.Replace(strings.Replace(judged, "window: 1s",
 		"window: day, timezone: America/New_York", 1), "EXPECT", "that: ceiling", 1)
 	s, err := Parse("judged.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	r := record(admitted(0, "us", 6), admitted(3, "eu", 4))
 	r.Began = time.Date(2026, 11, 1, 3, 59, 58, 0, time.UTC) // midnight in New York comes in between
 	for i := range r.Answers {
@@ -307,9 +302,7 @@ func TestACalendarIsJudgedByItsDays(t *testing.T) {
 // TestReport fills a page from a record.
 func TestReport(t *testing.T) {
 	s, err := Parse("judged.yaml", []byte(strings.Replace(judged, "EXPECT", "that: ceiling", 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	r := record(admitted(0, "us", 6), admitted(0, "eu", 4), denied(1, "us", 2),
 		unknown(2, 3, false), unknown(3, 2, true))
 	r.Unsent["eu"] = 5
@@ -340,9 +333,7 @@ func TestReport(t *testing.T) {
 // page, so that no bar stands above a limit that held.
 func TestSlotsAreWindows(t *testing.T) {
 	s, err := Parse("judged.yaml", []byte(strings.Replace(judged, "EXPECT", "that: ceiling", 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	r := record(admitted(0, "us", 10), admitted(1, "us", 10))
 	r.Answers[0].Sent = r.Answers[1].Sent // by the callers' clocks all twenty were sent in one second
 	r.Began = r.Began.Add(-300 * time.Millisecond)

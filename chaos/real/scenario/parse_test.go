@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/strictyaml"
 )
@@ -40,9 +41,7 @@ expect:
 
 func TestParse(t *testing.T) {
 	s, err := Parse("file.yaml", []byte(valid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	if s.Name != "some-split" || s.Duration != 20*time.Second || len(s.Rows) != 2 ||
 		s.region("us").Nodes != 2 || s.region("eu").Nodes != 1 {
 		t.Errorf("read as %+v", s)
@@ -169,9 +168,7 @@ func shipped(t testing.TB) (paths []string) {
 func TestShippedScenariosAreValid(t *testing.T) {
 	for _, file := range shipped(t) {
 		src, err := os.ReadFile(filepath.Join("../scenarios", file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		s, err := Parse(file, src)
 		if err != nil {
 			t.Error(err)
@@ -195,9 +192,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(valid))
 	for _, file := range shipped(f) {
 		src, err := os.ReadFile(filepath.Join("../scenarios", file))
-		if err != nil {
-			f.Fatal(err)
-		}
+		suite.Must(f, err)
 		f.Add(src)
 	}
 	f.Add([]byte("name: [\n&a *a"))

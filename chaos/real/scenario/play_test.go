@@ -13,6 +13,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/judge/oracle"
 	"github.com/quotad/quotad/chaos/lab/bubble"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // board is a stage that answers at once and records what it was asked.
@@ -95,9 +96,7 @@ steps:
 expect:
   - {that: ceiling}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return s
 }
 
@@ -114,9 +113,7 @@ func TestPlay(t *testing.T) {
 		r, err := played(t).Play(t.Context(), b, Options{Seed: 1,
 			Began: func(s Step) { tell("begin %s", s.Do) },
 			Done:  func(e Event) { tell("done %s %s", e.Step.Do, e.To) }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		if want := "begin load, done load 2s, begin cut, begin heal, done cut 6s, done heal 7s"; strings.Join(told, ", ") != want {
 			t.Errorf("told %v, want %s", told, want)
 		}
@@ -187,9 +184,7 @@ func TestAMovedClockIsJudgedByItsOwnTime(t *testing.T) {
 		[]byte(strings.NewReplacer("do: cut, between: [us]",
 			"do: clock, region: us, by: -3s}\n  - {at: 4s, do: clock, region: us, by: 5s",
 			"EXPECT", "that: alive").Replace(judged)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	if got := s.Watched()[0].judged().ClockSlack; got != clockSlack+3*time.Second {
 		t.Errorf("a slack of %v", got)
 	}
@@ -202,9 +197,7 @@ func TestLoadThatDoesNotFit(t *testing.T) {
 		s, err := Parse("shed.yaml",
 			[]byte(strings.NewReplacer("rate: 10}\n  - {region: eu", "rate: 1000}\n  - {region: eu",
 				"EXPECT", "that: alive").Replace(judged)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		r, err := s.Play(t.Context(), &board{slow: time.Second}, Options{})
 		if err != nil || r.Shed["us"] < 2000 || r.Shed["eu"] != 0 {
 			t.Errorf("%v, shed are %v", err, r.Shed)

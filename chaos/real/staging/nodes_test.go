@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy/strictyaml"
 	"github.com/quotad/quotad/policy/trust"
 )
@@ -31,13 +32,9 @@ regions:
 
 func TestReadNodes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "nodes.yaml")
-	if err := os.WriteFile(path, []byte(good), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, os.WriteFile(path, []byte(good), 0o600))
 	got, err := ReadNodes(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	in := func(name string) string { return filepath.Join(filepath.Dir(path), name) }
 	ca := in("certs/ca.pem")
 	want := &Nodes{

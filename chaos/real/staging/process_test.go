@@ -26,9 +26,7 @@ func TestCutsRealNodes(t *testing.T) {
 	fleet, err := process.Start(t.Context(), t, process.Config{Limits: limits,
 		Settings: []string{"chaos: enabled"},
 		Regions:  []process.RegionConfig{{Name: "us", Nodes: 2}, {Name: "eu"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	nodes := &Nodes{}
 	for _, r := range fleet.Regions {
 		region := Region{Name: r.Name}
@@ -38,9 +36,7 @@ func TestCutsRealNodes(t *testing.T) {
 		nodes.Regions = append(nodes.Regions, region)
 	}
 	s, err := Open(nodes, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	defer func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -51,9 +47,7 @@ func TestCutsRealNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	const cut = 8 * time.Second
-	if err := s.Cut(t.Context(), "us", "eu", "both", cut); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, s.Cut(t.Context(), "us", "eu", "both", cut))
 	begin := time.Now()
 	for _, region := range s.Regions() {
 		awaitDegraded(t, s, region, true)
@@ -83,9 +77,7 @@ func awaitDegraded(t *testing.T, s *Stage, region string, want bool) {
 	t.Helper()
 	suite.Eventually(t, fmt.Sprintf("all nodes of %s are degraded: %v", region, want), func() bool {
 		all, err := s.Status(t.Context(), region)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		as := 0
 		for _, status := range all {
 			if len(status.Peers) == 1 && status.Peers[0].Degraded == want {

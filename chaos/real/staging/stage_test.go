@@ -22,6 +22,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/quotad/quotad/chaos/judge/oracle"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/real/scenario"
 	"github.com/quotad/quotad/policy/trust"
 )
@@ -134,9 +135,7 @@ load:
 steps: [`+strings.Join(steps, ", ")+`]
 expect: [{that: ceiling}]
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return s
 }
 
@@ -163,9 +162,8 @@ func deploy(t *testing.T) *deployed {
 	}
 	d := &deployed{us1: start("us", "n1"), us2: start("us", "n2"), eu1: start("eu", "n1")}
 	var err error
-	if d.Stage, err = Open(nodes, time.Minute); err != nil {
-		t.Fatal(err)
-	}
+	d.Stage, err = Open(nodes, time.Minute)
+	suite.Must(t, err)
 	t.Cleanup(func() { _ = d.Close() })
 	return d
 }
@@ -186,22 +184,14 @@ func (d *deployed) wantAsked(t *testing.T, us1, us2, eu1 string) {
 // TestCutAndHeal: a cut is made at all nodes of the region, and healed once: by Heal, or by Close.
 func TestCutAndHeal(t *testing.T) {
 	d := deploy(t)
-	if err := d.Cut(t.Context(), "us", "eu", "in", 30*time.Second); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, d.Cut(t.Context(), "us", "eu", "in", 30*time.Second))
 	d.wantAsked(t, "eu in 30s", "eu in 30s", "")
 	for range 2 {
-		if err := d.Heal(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, d.Heal(t.Context()))
 	}
 	d.wantAsked(t, "eu both 0s", "eu both 0s", "")
-	if err := d.Cut(t.Context(), "eu", "us", "both", MostCut); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, d.Cut(t.Context(), "eu", "us", "both", MostCut))
+	suite.Must(t, d.Close())
 	d.wantAsked(t, "", "", "us both 10m0s, us both 0s")
 }
 
@@ -382,9 +372,7 @@ func TestAsk(t *testing.T) {
 // TestOpenNeedsItsFiles: a token or certificate that cannot be used is told before any call.
 func TestOpenNeedsItsFiles(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "empty")
-	if err := os.WriteFile(empty, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, os.WriteFile(empty, nil, 0o600))
 	for want, a := range map[string]Access{
 		"token_file: open nowhere: ":             {TokenFile: "nowhere"},
 		"token_file: the file has no token":      {TokenFile: empty},
@@ -430,9 +418,7 @@ func TestTokenAndAuthority(t *testing.T) {
 		node := Node{"n1", at, at, c.access}
 		s, err := Open(&Nodes{Regions: []Region{{"us", []Node{node}}, {"eu", []Node{node}}}},
 			time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		err = s.Cut(t.Context(), "us", "eu", "both", time.Second)
 		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) ||
 			strings.Contains(err.Error(), secret)) {
@@ -538,13 +524,9 @@ func TestSteps(t *testing.T) {
 func TestFacts(t *testing.T) {
 	d := deploy(t)
 	d.us1.lost, d.us2.lost = 1000, 0
-	if err := d.Check(t.Context(), rehearsed(t)); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, d.Check(t.Context(), rehearsed(t)))
 	d.us1.set(func() { d.us1.lost = 1005 })
-	if err := d.Cut(t.Context(), "us", "eu", "both", time.Second); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, d.Cut(t.Context(), "us", "eu", "both", time.Second))
 	d.us1.set(func() { d.us1.lost = 2 }) // since it was started again
 	d.us2.set(func() { d.us2.lost = 30 })
 	d.us1.asked()

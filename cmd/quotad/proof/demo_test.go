@@ -43,9 +43,7 @@ func TestDemoExitCodes(t *testing.T) {
 			var all []*servers.Server
 			for range 3 {
 				server, err := servers.StartDriven(time.Now)
-				if err != nil {
-					t.Fatal(err)
-				}
+				suite.Must(t, err)
 				all = append(all, server)
 			}
 			story.Redis = func(context.Context) (*servers.Server, error) {
@@ -56,9 +54,7 @@ func TestDemoExitCodes(t *testing.T) {
 			var out bytes.Buffer
 			bubble.Test(t, func(t *testing.T) {
 				report, err := world.Play(t.Context(), story)
-				if err != nil {
-					t.Fatal(err)
-				}
+				suite.Must(t, err)
 				err = tellDemo(&out, newScreen(&out, story), report, "json")
 				if code, _ := exit.Of(err); code != c.want {
 					t.Errorf("exit code %d, want %d: %v, %v", code, c.want, report.Failures, report.NotShown)

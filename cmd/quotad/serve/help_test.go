@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // TestTheExampleIsValid: the node file in the help of serve is valid.
@@ -14,23 +16,15 @@ func TestTheExampleIsValid(t *testing.T) {
 	_, text, _ := strings.Cut(serveCommand().Long, "listen:\n\n")
 	text, _, _ = strings.Cut(text, "\n\n")
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "gossip.key"),
-		[]byte(strings.Repeat("BBBB", 8)+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, os.WriteFile(filepath.Join(folder, "gossip.key"),
+		[]byte(strings.Repeat("BBBB", 8)+"\n"), 0o600))
 	file := filepath.Join(folder, "node.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, os.WriteFile(file, []byte(text), 0o600))
 	cmd := &cobra.Command{}
 	settings := settingFlags(cmd)
-	if err := cmd.Flags().Set("config", file); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, cmd.Flags().Set("config", file))
 	c, err := settings.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	if len(c.GossipKeys) != 1 || len(c.GossipKeys[0]) != 24 || c.Region != "us-east" ||
 		len(c.Seeds) != 1 || filepath.Base(c.PeerTLS.CA) != "ca.pem" {
 		t.Errorf("region %s, seeds %s, keys %q, %+v", c.Region, c.Seeds, c.GossipKeys, c.PeerTLS)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 func TestVisible(t *testing.T) {
@@ -32,9 +34,7 @@ func FuzzVisibleJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		text = strings.ToValidUTF8(text, "?")
 		quoted, err := json.Marshal(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		shown := VisibleJSON(string(quoted))
 		if shown != Visible(shown) {
 			t.Errorf("%q is shown with what does not print", shown)

@@ -12,6 +12,8 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/status"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 var roomy = Limits{Connections: 100, PerAddress: 100}
@@ -96,9 +98,7 @@ func TestWatchersStay(t *testing.T) {
 	in(t, roomy, func(t *testing.T, h *house) {
 		watch, err := healthv1.NewHealthClient(h.client("client")).Watch(t.Context(),
 			&healthv1.HealthCheckRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		if _, err := watch.Recv(); err != nil {
 			t.Fatal(err)
 		}
@@ -131,13 +131,9 @@ func TestReflectionEnds(t *testing.T) {
 		start := time.Now()
 		stream, err := reflectionv1.NewServerReflectionClient(h.client(
 			"client")).ServerReflectionInfo(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		q := &reflectionv1.ServerReflectionRequest{MessageRequest: &reflectionv1.ServerReflectionRequest_ListServices{}}
-		if err := stream.Send(q); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, stream.Send(q))
 		if _, err := stream.Recv(); err != nil {
 			t.Fatal(err)
 		}
@@ -197,9 +193,7 @@ func varint(n uint64) (b []byte) {
 func TestAttackIdleConnections(t *testing.T) {
 	in(t, roomy, func(t *testing.T, h *house) {
 		silent, err := h.net.Host("client").DialContext(t.Context(), "tcp", h.at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		defer silent.Close()
 		idle := h.rude("client", 1<<16)
 		defer idle.done()

@@ -17,6 +17,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // dial opens a connection that stays open until the end of the test.
@@ -112,9 +114,7 @@ func TestPanics(t *testing.T) {
 // field and a problem.
 func FuzzDecode(f *testing.F) {
 	whole, err := proto.Marshal(&structpb.Struct{Fields: map[string]*structpb.Value{"a": structpb.NewListValue(&structpb.ListValue{Values: []*structpb.Value{structpb.NewStringValue("b")}})}})
-	if err != nil {
-		f.Fatal(err)
-	}
+	suite.Must(f, err)
 	for _, seed := range [][]byte{nil, whole, whole[:len(whole)-1], {0x0a, 0x03, 0x0a, 0x01, 0xff},
 		{0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f}, {0x0b, 0x0c},
 		protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType),
@@ -157,9 +157,7 @@ func TestSeldom(t *testing.T) {
 func TestDoorsOfOneNode(t *testing.T) {
 	r := prometheus.NewPedanticRegistry()
 	for _, port := range []string{"grpc", "http", "peer"} {
-		if err := r.Register(New(port, roomy)); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, r.Register(New(port, roomy)))
 	}
 	families, err := r.Gather()
 	if err != nil || len(families) != 5 || len(families[0].GetMetric()) != 3 {

@@ -29,6 +29,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/bubble"
 	"github.com/quotad/quotad/chaos/lab/network"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -76,9 +77,7 @@ func in(t *testing.T, l Limits, f func(t *testing.T, h *house)) {
 		defer h.net.Close()
 		host := h.net.Host("server")
 		listener, err := host.Listen(8081)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		h.at = listener.Addr().String()
 		panics := NewPanics(slog.New(slog.NewTextHandler(&h.log, nil)), "grpc/",
 			func(where string) { h.panics = append(h.panics, where) })

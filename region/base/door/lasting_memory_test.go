@@ -9,6 +9,8 @@ import (
 	"golang.org/x/net/http2"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/mem"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // bytesCodec sends and receives bytes as they are.
@@ -130,9 +132,7 @@ func TestLastingUnsent(t *testing.T) {
 		r.begin(1, quotaPath)
 		r.announceOf(1, string(raw("", usage("a", strings.Repeat("x", 1000)))))
 		rest(time.Second)
-		if err := r.WriteRSTStream(1, http2.ErrCodeCancel); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, r.WriteRSTStream(1, http2.ErrCodeCancel))
 		if err := <-failed; err == nil {
 			t.Error("an answer on a stream that is over does not fail")
 		}
@@ -189,9 +189,7 @@ func TestBuffersFit(t *testing.T) {
 	}
 	for n := 1 << 10; n <= 1<<20; n = 3 * n / 2 {
 		data, err := codec{}.Marshal(&healthv1.HealthCheckRequest{Service: strings.Repeat("x", n)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		if room := cap(data[0].ReadOnlyData()); len(data) != 1 || data.Len() < n || room > 4*n {
 			t.Errorf("an answer of %d bytes has %d of %d", n, data.Len(), room)
 		}
@@ -218,16 +216,12 @@ func TestLastingFewInHand(t *testing.T) {
 		}
 		const streams = decoders + 3
 		for range streams {
-			if err := h.stream("client").Send(reportOf(1, countedFrom)); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, h.stream("client").Send(reportOf(1, countedFrom)))
 		}
 		if rest(time.Second); inHand.Load() != decoders {
 			t.Errorf("%d large messages are in hand, at most %d are to be", inHand.Load(), decoders)
 		}
-		if err := h.stream("client").Send(reportOf(1, 1)); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, h.stream("client").Send(reportOf(1, 1)))
 		if rest(time.Second); inHand.Load() != decoders+1 {
 			t.Errorf("%d messages are in hand beside a small one", inHand.Load())
 		}
@@ -264,9 +258,7 @@ func TestLastingFewReceive(t *testing.T) {
 		}
 		for range 2 {
 			for _, s := range streams {
-				if err := s.Send(reportOf(1, size)); err != nil {
-					t.Fatal(err)
-				}
+				suite.Must(t, s.Send(reportOf(1, size)))
 			}
 			rest(time.Second)
 		}

@@ -13,6 +13,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 const quotaPath = rlqsv3.RateLimitQuotaService_StreamRateLimitQuotas_FullMethodName
@@ -82,9 +84,7 @@ func (h *house) stream(host string) quotaClient {
 // talk sends a report, and wants an action for each bucket id of it.
 func talk(t *testing.T, s quotaClient, m *usageReport) {
 	t.Helper()
-	if err := s.Send(m); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, s.Send(m))
 	a, err := s.Recv()
 	if err != nil || len(a.GetBucketAction()) != len(m.GetBucketQuotaUsages()) {
 		t.Fatalf("%d bucket ids are answered with %d, %v", len(m.GetBucketQuotaUsages()),
@@ -164,9 +164,7 @@ func TestLastingEnds(t *testing.T) {
 	in(t, roomy, func(t *testing.T, h *house) {
 		s := h.stream("client")
 		talk(t, s, reportOf(1, 1))
-		if err := s.CloseSend(); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, s.CloseSend())
 		wantEnd(t, s, codes.Unknown, 0, 0) // io.EOF
 		rest(2 * MaxSilence)
 		if got := h.door.metric("quotad_calls_late_total", ""); got != 0 {
@@ -188,9 +186,7 @@ func TestLastingUnread(t *testing.T) {
 			return err
 		}
 		s := h.stream("client")
-		if err := s.Send(reportOf(100, 100)); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, s.Send(reportOf(100, 100)))
 		rest(MaxSilence - time.Second)
 		if len(over) != 0 {
 			t.Fatalf("the handler has ended: %v", <-over)
@@ -270,17 +266,13 @@ func TestLastingText(t *testing.T) {
 		}
 		s, err := h.client("client").NewStream(t.Context(), &grpc.StreamDesc{ServerStreams: true,
 			ClientStreams: true}, quotaPath, grpc.ForceCodecV2(bytesCodec{}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		for _, m := range [][]byte{
 			raw("api", usage("a", "1"), usage("a", "\xff"), usage("\xc3(", "2"), usage("b", "3")),
 			raw("api", usage("c", "\u202e\x00")),
 			raw("\xff", usage("d", "4")),
 		} {
-			if err := s.SendMsg(m); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, s.SendMsg(m))
 		}
 		var end []byte
 		if err := s.RecvMsg(&end); status.Code(err) != codes.InvalidArgument ||
@@ -299,12 +291,8 @@ func TestLastingBroken(t *testing.T) {
 		in(t, roomy, func(t *testing.T, h *house) {
 			s, err := h.client("client").NewStream(t.Context(), &grpc.StreamDesc{ServerStreams: true,
 				ClientStreams: true}, quotaPath, grpc.ForceCodecV2(bytesCodec{}))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := s.SendMsg([]byte(m)); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
+			suite.Must(t, s.SendMsg([]byte(m)))
 			var end []byte
 			if err := s.RecvMsg(&end); status.Code(err) != codes.InvalidArgument {
 				t.Errorf("%q: %v", m, err)

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 func TestGateLosesPackets(t *testing.T) {
@@ -54,9 +56,7 @@ func TestGateLosesPackets(t *testing.T) {
 func packetsHere(t *testing.T) net.PacketConn {
 	t.Helper()
 	c, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
 }

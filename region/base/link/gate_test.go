@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // manualClock stands still until it is moved. Safe for concurrent use.
@@ -74,13 +76,9 @@ func gatedPair(t *testing.T, g *Gate) (mine, theirs net.Conn) {
 	t.Helper()
 	l := listenHere(t)
 	mine, err := g.Dialer(net.Dialer{})(t.Context(), "tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	theirs, err = l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	t.Cleanup(func() { mine.Close(); theirs.Close(); g.Heal() })
 	return mine, theirs
 }
@@ -88,9 +86,7 @@ func gatedPair(t *testing.T, g *Gate) (mine, theirs net.Conn) {
 func listenHere(t *testing.T) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	t.Cleanup(func() { l.Close() })
 	return l
 }
@@ -151,9 +147,7 @@ func TestGateHoldsAStreamUntilTheCutEnds(t *testing.T) {
 	// The cut ends by itself, without Heal.
 	clock.pass(1)
 	wantRead(t, reading, "in")
-	if err := <-written; err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, <-written)
 	wantRead(t, readLater(theirs), "out")
 }
 
@@ -304,15 +298,11 @@ func TestGateListenerStallsWhoIsCut(t *testing.T) {
 	l := g.Listener(listenHere(t))
 	g.Cut(there, In, time.Minute)
 	theirs, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	defer theirs.Close()
 	mustWrite(t, theirs, "in")
 	mine, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	defer mine.Close()
 	reading := readLater(mine)
 	untilStalled(g, 1)

@@ -47,9 +47,7 @@ func newAssigner(t testing.TB) *Assigner {
 	t.Helper()
 	d, err := policy.Parse("limits.yaml", []byte("version: 1\nregions: {here: {weight: 1}}\nlimits:\n"+
 		"  - {name: a, domain: api, key: [account], algorithm: token_bucket, limit: 1000, window: 1s, burst: 1000, assign: {}}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	s := mute{rules.New(barrier.Only(d, "here"), nil)}
 	return New(Config{Node: "n1", Nodes: 1, Rules: s, Rights: s, Limiter: s,
 		Now: func() time.Time { return time.Unix(1_800_000_000, 0) }, Elapsed: func() time.Duration { return 0 }})
@@ -58,9 +56,7 @@ func newAssigner(t testing.TB) *Assigner {
 func opened(t testing.TB, a *Assigner) *Stream {
 	t.Helper()
 	s, err := a.Open("api")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return s
 }
 

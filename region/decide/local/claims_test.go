@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/bubble"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -113,9 +114,7 @@ func TestALifeSpendsNoPartTwice(t *testing.T) {
 func TestNothingIsSpentThatCannotBeRemembered(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		_, n := born(t, "name: minute, limit: 100, window: 1m, lending_limit: 0.5")
-		if err := n.journal.Close(); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, n.journal.Close())
 		if d := n.asks("a", 1); d.Admitted {
 			t.Errorf("%+v", d)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/journals"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/barrier"
 	"github.com/quotad/quotad/quantity"
@@ -77,9 +78,7 @@ type lives struct {
 func born(t *testing.T, limits ...string) (*lives, life) {
 	t.Helper()
 	kept, disk, err := journals.New("here", "n1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	l := &lives{t, disk, rulesOf(documents.Parse(t, 1, []string{"here: {weight: 1}"}, limits...), "here")}
 	return l, l.begin(kept)
 }
@@ -97,12 +96,8 @@ func (l *lives) begin(kept *journal.Journal) life {
 // next ends a life and begins another.
 func (l *lives) next(last life) life {
 	l.t.Helper()
-	if err := last.journal.Close(); err != nil {
-		l.t.Fatal(err)
-	}
+	suite.Must(l.t, last.journal.Close())
 	kept, err := journals.Open(l.disk, "here", "n1")
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	suite.Must(l.t, err)
 	return l.begin(kept)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/bubble"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/memory/journal"
 	"github.com/quotad/quotad/region/memory/store"
@@ -102,9 +103,7 @@ func BenchmarkRandomKeysInAnOutage(b *testing.B) {
 			if kept == "a journal" {
 				j, err := journal.Open(filepath.Join(b.TempDir(), "j"),
 					journal.Options{Region: "here", Node: "n1"})
-				if err != nil {
-					b.Fatal(err)
-				}
+				suite.Must(b, err)
 				defer j.Close()
 				file = j
 				n.claims = newClaims(j, time.Now, store.DefaultTimeout, slog.New(slog.DiscardHandler))

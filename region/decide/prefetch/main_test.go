@@ -16,6 +16,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/bubble"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy/barrier"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/decide/queue"
@@ -91,9 +92,7 @@ func (n *node) stored(t *testing.T, account string) quantity.Units {
 	t.Helper()
 	found, err := n.store.Inspect(t.Context(), algorithms.Inspect{
 		Fence: algorithms.Fence{Epoch: n.rules.Epoch}, Target: n.rules.Target(n.applied(account).Bucket, 0)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return found.State.Used
 }
 

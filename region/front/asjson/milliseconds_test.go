@@ -37,9 +37,7 @@ func TestMillisecondsAreExact(t *testing.T) {
 	suite.Check(t, func(t *rapid.T) {
 		us := rapid.Int64Range(0, int64(366*24*time.Hour/time.Microsecond)).Draw(t, "us")
 		b, err := json.Marshal(Milliseconds(time.Duration(us) * time.Microsecond))
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		back, err := time.ParseDuration(string(b) + "ms")
 		if err != nil || back.Microseconds() != us {
 			t.Fatalf("%d us is written %s, which is %v, %v", us, b, back, err)

@@ -81,9 +81,7 @@ func TestFilesAreSetAside(t *testing.T) {
 	n := 0
 	for range 2 * (keptFiles + 2) {
 		l, err := Open(path, "us-east/n1", quiet) // as a node that starts anew
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		l.operators.most, l.callers.most = 1000, 1000
 		for range 4 {
 			n++
@@ -92,9 +90,7 @@ func TestFilesAreSetAside(t *testing.T) {
 		for range 40 { // callers' acts have no operator's act set aside
 			l.Write(Event{Act: Refund, Outcome: Done})
 		}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, l.Close())
 	}
 	var all []byte
 	for _, old := range []string{".3", ".2", ".1", ""} {

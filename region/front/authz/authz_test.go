@@ -42,9 +42,7 @@ rules:
 func parsed(t testing.TB, text string) *Mapping {
 	t.Helper()
 	m, err := Parse("authz.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return m
 }
 

@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // get asks the handler. What it does not have is answered 404 with "none".
@@ -100,9 +102,7 @@ func TestCompression(t *testing.T) {
 		}
 		if compressed {
 			unpacked, err := gzip.NewReader(body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			body = unpacked
 		}
 		if got, err := io.ReadAll(body); err != nil || !bytes.Equal(got, plain) {
@@ -117,9 +117,7 @@ func TestCompression(t *testing.T) {
 // TestEveryFileHasAType: a file in the folder that is not served is a mistake.
 func TestEveryFileHasAType(t *testing.T) {
 	entries, err := static.ReadDir("static")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	for _, e := range entries {
 		if _, served := files()[e.Name()]; !served {
 			t.Errorf("static/%s has no content type", e.Name())
@@ -161,9 +159,7 @@ func TestThePageIsWhole(t *testing.T) {
 // TestVendored: what others wrote is as vendor.sh fetched it.
 func TestVendored(t *testing.T) {
 	list, err := os.ReadFile("vendor.sha256")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	lines := strings.Split(strings.TrimSpace(string(list)), "\n")
 	if len(lines) != 3 {
 		t.Errorf("%d files, want 3", len(lines))

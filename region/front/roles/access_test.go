@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // file returns a roles file with a caller of each role, by token, and the tokens.
@@ -36,9 +38,7 @@ func file(t testing.TB) (src string, tokens map[Role]string) {
 func parse(t testing.TB, src string) *Callers {
 	t.Helper()
 	c, err := Parse("roles.yaml", []byte(src))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return c
 }
 
@@ -233,9 +233,7 @@ func counted(t *testing.T, c prometheus.Collector, label string) float64 {
 	r := prometheus.NewRegistry()
 	r.MustRegister(c)
 	families, err := r.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			for _, l := range m.GetLabel() {
@@ -329,18 +327,14 @@ func TestBook(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "roles.yaml")
 	write := func(src string) {
 		t.Helper()
-		if err := os.WriteFile(path, []byte(src), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, os.WriteFile(path, []byte(src), 0o600))
 	}
 	first, firstTokens := file(t)
 	second, secondTokens := file(t)
 	write(first)
 	var told []error
 	book, err := OpenBook(path, func(err error) { told = append(told, err) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	has := func(tokens map[Role]string) bool { return book.Callers().byToken(tokens[Check]) != nil }
 	look := func(n int) {
 		t.Helper()
@@ -367,9 +361,7 @@ func TestBook(t *testing.T) {
 	if has(firstTokens) || !has(secondTokens) {
 		t.Error("the other file is not in force")
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, os.Remove(path))
 	look(1)
 	if !has(secondTokens) || book.Fault() == "" {
 		t.Error("without a file the last good one does not stay")

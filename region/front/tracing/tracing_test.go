@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/quotad/quotad/chaos/lab/collector"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region/decide/admit"
 )
 
@@ -32,9 +33,7 @@ func parent(n int, sampled bool) string {
 func start(t *testing.T) *collector.Collector {
 	t.Helper()
 	c, err := collector.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -43,9 +42,7 @@ func open(t *testing.T, endpoint string, sample float64) *Tracer {
 	t.Helper()
 	tracer, err := Open(Options{Endpoint: endpoint, Sample: sample, Region: "eu", Node: "n1",
 		Build: "v1", Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	t.Cleanup(func() { _ = tracer.Close(ended()) })
 	return tracer
 }
@@ -83,9 +80,7 @@ func TestSpanSaysWhatWasDecided(t *testing.T) {
 		admit.Decision{Limit: "second", Reason: admit.OverLimit, FromMemory: true},
 		admit.Decision{Limit: "third", Reason: admit.StoreFailure, Degraded: true})
 	call.End()
-	if err := tracer.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, tracer.Close(t.Context()))
 	spans := c.Spans()
 	if len(spans) != 1 {
 		t.Fatalf("%d spans came", len(spans))
@@ -122,9 +117,7 @@ func TestCallsWithoutDecisionHaveNoSpan(t *testing.T) {
 	failed := tracer.Begin("failed", "")
 	failed.Failed()
 	failed.End()
-	if err := tracer.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, tracer.Close(t.Context()))
 	for _, s := range c.Spans() {
 		if s.GetName() != "failed" || s.GetStatus().GetMessage() != "not decided" ||
 			len(s.GetAttributes()) != 2 {
@@ -186,9 +179,7 @@ func TestSampling(t *testing.T) {
 // counted in the end.
 func TestCollectorThatDoesNotAnswer(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	defer silent.Close()
 	tracer := open(t, silent.Addr().String(), 1)
 	const many = 3 * MaxWaiting
@@ -224,9 +215,7 @@ func TestCollectorThatIsNotThere(t *testing.T) {
 			var text strings.Builder
 			tracer, err := Open(Options{Endpoint: test.endpoint, Sample: 1,
 				Log: slog.New(slog.NewTextHandler(&text, nil))})
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			calls(tracer, many, none)
 			if err := tracer.Close(t.Context()); err != nil {
 				t.Error(err)
@@ -250,9 +239,7 @@ func TestCollectorsOverTLS(t *testing.T) {
 	defer with.Close()
 	c, err := collector.Start(grpc.Creds(credentials.NewTLS(&tls.Config{
 		Certificates: with.TLS.Certificates})))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	defer c.Close()
 	trusted := x509.NewCertPool()
 	trusted.AddCert(with.Certificate())
@@ -262,9 +249,7 @@ func TestCollectorsOverTLS(t *testing.T) {
 	}{{x509.NewCertPool(), 0}, {trusted, 1}} {
 		tracer, err := Open(Options{Endpoint: c.Endpoint, TLS: &tls.Config{RootCAs: test.pool},
 			Sample: 1, Log: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		calls(tracer, 1, none)
 		if err := tracer.Close(t.Context()); err != nil {
 			t.Error(err)
@@ -285,9 +270,7 @@ func TestTextsAreCut(t *testing.T) {
 	call := tracer.Begin("a", "")
 	call.Decided(admit.Decision{Limit: strings.Repeat("x", math.MaxUint16)})
 	call.End()
-	if err := tracer.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, tracer.Close(t.Context()))
 	for _, s := range c.Spans() {
 		if n := len(collector.Attributes(s)["quotad.limit"]); n != maxText {
 			t.Errorf("the limit has %d bytes", n)

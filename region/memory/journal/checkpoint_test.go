@@ -106,9 +106,7 @@ func TestCheckpointsShareACommitWithRows(t *testing.T) {
 		g.leave <- struct{}{}
 		g.pass()
 		for range cap(results) {
-			if err := <-results; err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, <-results)
 		}
 		if s := j.Stats(); s.Commits != 2 || s.Calls != 4 || s.Checkpoints != 2 || s.Rows != 1 {
 			t.Fatalf("stats %+v, want 4 calls in 2 commits", s)
@@ -141,9 +139,7 @@ func TestCallerMayReuseCheckpointsAfterCancel(t *testing.T) {
 		checkpoints[0].Used = 2
 		g.leave <- struct{}{}
 		g.pass()
-		if err := <-first; err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, <-first)
 		synctest.Wait()
 		sameCheckpoints(t, j, "given", given)
 		mustClose(t, j)
@@ -197,14 +193,10 @@ func TestPruneTakesTheOldestOfBothKinds(t *testing.T) {
 					Until: quantity.StoreTime(2*i + 1)})
 			}
 			for chunk := range slices.Chunk(rows, MaxRecordRows) {
-				if err := j.Record(t.Context(), chunk); err != nil {
-					t.Fatal(err)
-				}
+				suite.Must(t, j.Record(t.Context(), chunk))
 			}
 			for chunk := range slices.Chunk(checkpoints, MaxCheckpoints) {
-				if err := j.Checkpoint(t.Context(), chunk); err != nil {
-					t.Fatal(err)
-				}
+				suite.Must(t, j.Checkpoint(t.Context(), chunk))
 			}
 			const left = 10 // of each kind, after the first call
 			if n, err := j.Prune(2 * each); n != PruneLimit || err != nil {

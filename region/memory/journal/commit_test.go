@@ -11,6 +11,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/quotad/quotad/chaos/lab/bubble"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -57,9 +58,7 @@ func TestConcurrentRecordsShareOneCommit(t *testing.T) {
 		g.leave <- struct{}{}
 		g.pass()
 		for range calls + 1 {
-			if err := <-results; err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, <-results)
 		}
 		if s := j.Stats(); s.Commits != 2 || s.Calls != calls+1 || s.Rows != calls+1 ||
 			s.Recorded != calls+1 {
@@ -82,9 +81,7 @@ func TestRecordReturnsOnlyAfterItsCommit(t *testing.T) {
 		}
 		sameRows(t, j, nil)
 		g.leave <- struct{}{}
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, <-done)
 		sameRows(t, j, []Row{numbered(0)})
 		mustClose(t, j)
 	})
@@ -141,9 +138,7 @@ func TestCallerMayReuseRowsAfterCancel(t *testing.T) {
 		rows[0] = numbered(2)
 		g.leave <- struct{}{}
 		g.pass()
-		if err := <-first; err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, <-first)
 		synctest.Wait()
 		sameRows(t, j, []Row{numbered(0), numbered(1)})
 		mustClose(t, j)
@@ -240,15 +235,11 @@ func TestRowPrunedInItsOwnCommitIsRecordedAnew(t *testing.T) {
 		g.leave <- struct{}{}
 		g.pass()
 		for range cap(results) {
-			if err := <-results; err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, <-results)
 		}
 		go record(numbered(0))
 		g.pass()
-		if err := <-results; err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, <-results)
 		sameRows(t, j, []Row{numbered(0)})
 		mustClose(t, j)
 	})
@@ -286,9 +277,7 @@ func TestRecordWithinRows(t *testing.T) {
 	mustRecord(t, j, want...)
 	seen := 0
 	for r, err := range j.Rows() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		if seen++; seen%100 == 0 {
 			r.Cell, r.Bucket = -1, string(make([]byte, MaxBucketBytes-seen))
 			mustRecord(t, j, r)

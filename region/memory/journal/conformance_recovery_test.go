@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"pgregory.net/rapid"
 )
@@ -68,9 +69,7 @@ func (w *twin) recoverySteps(s subject) map[string]func(*rapid.T) {
 		"checkpoint": func(t *rapid.T) {
 			checkpoints := rapid.SliceOfN(drawCheckpoint, 0, 5).Draw(t, "checkpoints")
 			seen := drawSeen.Draw(t, "seen")
-			if err := s.journal().Checkpoint(ctx, checkpoints, seen...); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, s.journal().Checkpoint(ctx, checkpoints, seen...))
 			before := maps.Clone(w.checkpoints)
 			w.checkpoint(checkpoints)
 			if !maps.Equal(w.checkpoints, before) {
@@ -79,10 +78,8 @@ func (w *twin) recoverySteps(s subject) map[string]func(*rapid.T) {
 		},
 		"checkpoint again": func(t *rapid.T) {
 			before := s.journal().Sequence()
-			if err := s.journal().Checkpoint(ctx,
-				slices.Collect(maps.Values(w.checkpoints))); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, s.journal().Checkpoint(ctx,
+				slices.Collect(maps.Values(w.checkpoints))))
 			if after := s.journal().Sequence(); after != before {
 				t.Fatalf("durable checkpoints raised the sequence from %d to %d", before, after)
 			}
@@ -153,9 +150,7 @@ func (w *twin) compareRowsOf(t *rapid.T, j *Journal) {
 		}
 		return
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	want := slices.DeleteFunc(allRows(t, j.Rows()), func(r Row) bool {
 		return r.Bucket != bucket || r.Cell < from || r.Cell > to
 	})
@@ -167,9 +162,7 @@ func (w *twin) compareRowsOf(t *rapid.T, j *Journal) {
 func (w *twin) compareCheckpoints(t *rapid.T, j *Journal) {
 	for _, bucket := range someBuckets {
 		got, err := j.Checkpoints(bucket)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		var want []Checkpoint
 		for id, c := range w.checkpoints {
 			if id.bucket == bucket {

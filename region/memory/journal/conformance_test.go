@@ -187,9 +187,7 @@ func conform(t *rapid.T, s subject) {
 		wholeSince: math.MaxInt64, incarnation: 1, seen: []quantity.StoreTime{0}}
 	check := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 	}
 	steps := map[string]func(*rapid.T){
 		"record": func(t *rapid.T) {

@@ -89,9 +89,7 @@ func TestTruncatedFilesAreRefused(t *testing.T) {
 	s := newSample(t)
 	path := filepath.Join(t.TempDir(), "journal.db")
 	m, err := currentMeta(bytes.NewReader(s.image))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	used := int(m.pages) * pageSize
 	for _, size := range []int{0, 1, 100, 1023, 1024, pageSize - 1, pageSize, 2*pageSize - 1,
 		2 * pageSize, 3 * pageSize, used / 2, used - pageSize, used - 1} {
@@ -115,18 +113,14 @@ func TestOtherFilesAreRefused(t *testing.T) {
 		}
 	}
 	db, err := bolt.Open(filepath.Join(t.TempDir(), "other.db"), fileMode, boltOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	for range 2 {
 		if err := db.Update(func(*bolt.Tx) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}
 	other := db.Path()
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, db.Close())
 	if _, err := Open(other, us1); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(),
 		"no journal") {
 		t.Fatalf("Open of another program's bbolt file = %v", err)
@@ -197,17 +191,13 @@ func branchOfRows(t *testing.T, image []byte) uint64 {
 	path := filepath.Join(t.TempDir(), "journal.db")
 	mustWrite(t, path, image)
 	f, err := openFile(path, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	var id uint64
 	err = f.view(func(tx *bolt.Tx) error {
 		id = uint64(tx.Bucket([]byte(disk.Rows)).Root())
 		return nil
 	})
-	if err := errors.Join(err, f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, errors.Join(err, f.Close()))
 	if isLeaf(image[id*pageSize:]) {
 		t.Fatal("the sample's rows fit one page: make it larger")
 	}
@@ -273,12 +263,8 @@ func TestVanishedRecordsAreMissed(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "journal.db")
 			mustWrite(t, path, s.image)
 			db, err := bolt.Open(path, fileMode, boltOptions())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := errors.Join(db.Update(change), db.Close()); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
+			suite.Must(t, errors.Join(db.Update(change), db.Close()))
 			if !s.openDamaged(t, path, mustRead(t, path)) {
 				t.Fatal("opened")
 			}

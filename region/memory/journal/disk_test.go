@@ -58,13 +58,9 @@ func sameValue(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equa
 func newFileOfParts(t *testing.T, path string) *file {
 	t.Helper()
 	f, err := openFile(path, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	f.commit = commitUnsynced
-	if err := f.db.Update(makeParts); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, f.db.Update(makeParts))
 	return f
 }
 
@@ -100,9 +96,7 @@ func scanned(t needs, d disk.Disk, part disk.Part, from, jump []byte, limit int)
 		}
 		return nil, nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return shown
 }
 
@@ -179,9 +173,7 @@ func TestCopyOfADiskSharesNothing(t *testing.T) {
 	d := lab.NewDisk()
 	j := newDirect(t, d)
 	mustRecord(t, j, kept)
-	if err := j.SetGeneration(3); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, j.SetGeneration(3))
 	before := j.Incarnation()
 	c := openDirect(t, d.Copy())
 	if c.Incarnation() != before+1 || j.Incarnation() != before || c.Generation() != 3 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/bubble"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 var kept = Row{Bucket: "kept", Peer: "eu", Cell: 1, Lent: 5, Until: 9}
@@ -36,14 +37,10 @@ func TestFailedJournalIsNeverTrustedAgain(t *testing.T) {
 			hook = func(*bolt.Tx) error { panic("assertion failed") }
 		}, "assertion failed", true},
 		{"file is closed", func(t *testing.T, j *Journal, _ string) {
-			if err := j.disk.(*file).handle.Close(); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, j.disk.(*file).handle.Close())
 		}, "closed", true},
 		{"file is cut", func(t *testing.T, _ *Journal, path string) {
-			if err := os.Truncate(path, 0); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, os.Truncate(path, 0))
 		}, "panicked", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -142,9 +139,7 @@ func TestCloseWaitsForTheRunningCommit(t *testing.T) {
 		if second != nil && !errors.Is(second, ErrClosed) {
 			t.Fatalf("Record waiting at Close = %v", second)
 		}
-		if err := <-shut; err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, <-shut)
 		if err := j.Close(); err != nil {
 			t.Fatalf("second Close = %v", err)
 		}

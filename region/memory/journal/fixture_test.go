@@ -14,6 +14,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/memory/journal/disk"
 )
@@ -36,9 +37,7 @@ func commitUnsynced(tx *bolt.Tx) error {
 func mustOpen(t testing.TB, path string, opts Options) *Journal {
 	t.Helper()
 	j, err := Open(path, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	t.Cleanup(func() { j.Close() })
 	return j
 }
@@ -69,24 +68,18 @@ var emptyImage = sync.OnceValues(func() ([]byte, error) {
 func placeEmpty(t testing.TB, path string) {
 	t.Helper()
 	image, err := emptyImage()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	mustWrite(t, path, image)
 }
 
 func mustRecord(t testing.TB, j *Journal, rows ...Row) {
 	t.Helper()
-	if err := j.Record(context.Background(), rows); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, j.Record(context.Background(), rows))
 }
 
 func mustCheckpoint(t testing.TB, j *Journal, checkpoints ...Checkpoint) {
 	t.Helper()
-	if err := j.Checkpoint(context.Background(), checkpoints); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, j.Checkpoint(context.Background(), checkpoints))
 }
 
 // sameCheckpoints fails the test unless those are the bucket's, by cell.
@@ -99,9 +92,7 @@ func sameCheckpoints(t testing.TB, j *Journal, bucket string, want ...Checkpoint
 
 func mustClose(t testing.TB, j *Journal) {
 	t.Helper()
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, j.Close())
 }
 
 // needs is what helpers need of a *testing.T or a *rapid.T.
@@ -113,9 +104,7 @@ type needs interface {
 // newDirect makes a journal of us1 on a disk in memory, whose calls commit by themselves.
 func newDirect(t needs, d *lab.Disk) *Journal {
 	t.Helper()
-	if err := Format(d, us1); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, Format(d, us1))
 	return openDirect(t, d)
 }
 
@@ -124,9 +113,7 @@ func openDirect(t needs, d disk.Disk) *Journal {
 	opts := us1
 	opts.Direct = true
 	j, err := On(d, "in memory", opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return j
 }
 
@@ -135,9 +122,7 @@ func allRows(t needs, rows iter.Seq2[Row, error]) []Row {
 	t.Helper()
 	var all []Row
 	for r, err := range rows {
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		all = append(all, r)
 	}
 	return all
@@ -160,17 +145,13 @@ func sameRows(t testing.TB, j *Journal, want []Row) {
 func mustRead(t testing.TB, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return b
 }
 
 func mustWrite(t testing.TB, path string, b []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, b, fileMode); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, os.WriteFile(path, b, fileMode))
 }
 
 // sample is a closed journal with trees of several levels, inline buckets,
@@ -211,9 +192,7 @@ func newSample(t testing.TB) sample {
 	mustCheckpoint(t, j, Checkpoint{Bucket: "pruned", Until: 1000})
 	for _, err := range []error{j.SaveDocuments(s.documents()), j.RememberPeers(s.peers),
 		j.SetGeneration(7), j.SetWholeSince(11)} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 	}
 	if n, err := j.Prune(1040); n != 41 || err != nil {
 		t.Fatalf("Prune = %d, %v", n, err)

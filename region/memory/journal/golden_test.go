@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -32,18 +33,12 @@ var (
 // TestFileOfTheVersionBeforeOpens reads a journal that another version of this package wrote.
 func TestFileOfTheVersionBeforeOpens(t *testing.T) {
 	packed, err := os.Open("testdata/schema3.db.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	defer packed.Close()
 	unpacked, err := gzip.NewReader(packed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	image, err := io.ReadAll(unpacked)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	path := filepath.Join(t.TempDir(), "journal.db")
 	mustWrite(t, path, image)
 	j := mustOpen(t, path, us1)

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -117,9 +118,7 @@ func TestKilledProcessKeepsWhatItAnnounced(t *testing.T) {
 func demandCheckpoint(t *testing.T, j *Journal, want Checkpoint) {
 	t.Helper()
 	found, err := j.Checkpoints(want.Bucket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	for _, got := range found {
 		if got.Cell == want.Cell && got.merge(want) == got {
 			return
@@ -133,19 +132,13 @@ func demandCheckpoint(t *testing.T, j *Journal, want Checkpoint) {
 func killAfter(t *testing.T, path string, lines int, probe bool, printed map[rowID]Row) {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	child := exec.Command(self)
 	child.Env = append(os.Environ(), childJournal+"="+path)
 	child.Stderr = os.Stderr
 	out, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
+	suite.Must(t, child.Start())
 	defer child.Wait()
 	defer child.Process.Kill()
 	reader := bufio.NewReader(out)
@@ -157,9 +150,7 @@ func killAfter(t *testing.T, path string, lines int, probe bool, printed map[row
 			}
 			return // a line cut short by the kill was never announced
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		r := Row{Peer: "eu", Until: 1 << 50}
 		if _, err := fmt.Sscan(line, &r.Bucket, &r.Cell, &r.Lent, &r.Returned, &r.Burst,
 			&r.Generation); err != nil {
@@ -172,9 +163,7 @@ func killAfter(t *testing.T, path string, lines int, probe bool, printed map[row
 		if probe {
 			demandHeldBy(t, path, child.Process.Pid)
 		}
-		if err := child.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, child.Process.Kill())
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region/memory/journal/disk"
 
 	"github.com/quotad/quotad/chaos/lab/bubble"
@@ -32,9 +33,7 @@ func TestOpenMakesFolderAndFileForTheOwnerOnly(t *testing.T) {
 		filepath.Dir(filepath.Dir(path)): os.ModeDir | 0o700,
 	} {
 		info, err := os.Stat(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		if info.Mode() != want {
 			t.Fatalf("%s has mode %v, want %v", name, info.Mode(), want)
 		}
@@ -63,9 +62,7 @@ func TestOpenRefusesAJournalThatIsHeld(t *testing.T) {
 				t.Fatalf("%q does not name %s", err, says)
 			}
 		}
-		if err := os.Remove(path + ownerSuffix); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, os.Remove(path+ownerSuffix))
 		if _, err := Open(path, us1); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(),
 			"no note") {
 			t.Fatalf("Open of a journal in use without a note = %v", err)
@@ -79,15 +76,11 @@ func TestOpenRefusesWhatIsNotItsOwn(t *testing.T) {
 	rewrite := func(key, body []byte) func(*testing.T, string) {
 		return func(t *testing.T, path string) {
 			db, err := bolt.Open(path, fileMode, boltOptions())
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			err = db.Update(func(tx *bolt.Tx) error {
 				return tx.Bucket([]byte(disk.State)).Put(key, seal(key, body))
 			})
-			if err := errors.Join(err, db.Close()); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, errors.Join(err, db.Close()))
 		}
 	}
 	asIs := func(*testing.T, string) {}

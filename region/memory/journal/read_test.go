@@ -125,9 +125,7 @@ func spoil(t *testing.T, j *Journal, but string) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 }
 
 func TestQuestionsOutOfRangeAreRefused(t *testing.T) {
@@ -174,9 +172,7 @@ func TestWholeSinceIsSetByNobodyElse(t *testing.T) {
 		t.Fatalf("a new journal is whole since %d, want not known", got)
 	}
 	for _, since := range []quantity.StoreTime{1_700_000_000_000_000, 0, 5} {
-		if err := j.SetWholeSince(since); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, j.SetWholeSince(since))
 		mustRecord(t, j, kept)
 		mustCheckpoint(t, j, Checkpoint{Bucket: "b", At: since})
 		if _, err := j.Prune(math.MaxInt64); err != nil {

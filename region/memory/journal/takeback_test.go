@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -23,9 +24,7 @@ func TestTakeBack(t *testing.T) {
 	}
 	for some := all; len(some) > 0; {
 		n := min(len(some), MaxCheckpoints)
-		if err := j.Checkpoint(t.Context(), some[:n]); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, j.Checkpoint(t.Context(), some[:n]))
 		some = some[n:]
 	}
 	row := Row{Bucket: "b", Peer: "eu", Cell: 80, Lent: 3, Until: 99_500}
@@ -33,9 +32,7 @@ func TestTakeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, err := range []error{j.SetStoreTime(ahead+3_000, ahead), j.SetWholeSince(ahead - 5), j.SetGeneration(7)} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 	}
 	began := func(c Checkpoint) (Checkpoint, bool) {
 		if c.At <= to {
@@ -44,9 +41,7 @@ func TestTakeBack(t *testing.T) {
 		c.At = to
 		return c, c.Cell == 1
 	}
-	if err := j.TakeBack(to, began); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, j.TakeBack(to, began))
 	check := func(j *Journal) {
 		t.Helper()
 		seen, latest := j.StoreTime()
@@ -66,15 +61,11 @@ func TestTakeBack(t *testing.T) {
 		}
 	}
 	check(j)
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, j.Close())
 	j = mustOpen(t, path, unsynced()) // it checks all tallies
 	check(j)
 	// From then on the time goes on as before, and what is pruned is whole.
-	if err := j.SetStoreTime(to+10, to+5); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, j.SetStoreTime(to+10, to+5))
 	if seen, latest := j.StoreTime(); latest != to+10 || seen[0] != to+5 {
 		t.Errorf("then seen %v, latest %d", seen, latest)
 	}
@@ -87,18 +78,12 @@ func TestTakeBack(t *testing.T) {
 func TestTakeBackOfNothing(t *testing.T) {
 	j, _ := newJournal(t, unsynced())
 	none := func(c Checkpoint) (Checkpoint, bool) { return c, false }
-	if err := j.TakeBack(1_000, none); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, j.TakeBack(1_000, none))
 	if _, latest := j.StoreTime(); latest != 0 || j.WholeSince() != math.MaxInt64 {
 		t.Errorf("latest %d, whole since %d", latest, j.WholeSince())
 	}
-	if err := j.SetStoreTime(900); err != nil {
-		t.Fatal(err)
-	}
-	if err := j.TakeBack(1_000, none); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, j.SetStoreTime(900))
+	suite.Must(t, j.TakeBack(1_000, none))
 	if _, latest := j.StoreTime(); latest != 900 {
 		t.Errorf("latest %d", latest)
 	}

@@ -65,9 +65,7 @@ func randomRows(random *rand.Rand, n, width int) []Row {
 func TestHeadersOfDistantCommitsAreRefused(t *testing.T) {
 	image := smallImage(t)
 	m, err := currentMeta(bytes.NewReader(image))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	for _, txid := range []uint64{m.txid - 4, m.txid - 3, m.txid - 1, m.txid + 1, m.txid + 2} {
 		altered := bytes.Clone(image)
 		fields := altered[m.txid%2*pageSize+pageHead:]
@@ -110,9 +108,7 @@ func FuzzCheckStructure(f *testing.F) {
 		if checkStructure(bytes.NewReader(altered), int64(len(altered))) != nil {
 			return
 		}
-		if err := boltCheck(t, altered); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, boltCheck(t, altered))
 	})
 }
 
@@ -138,7 +134,5 @@ func boltCheck(t *testing.T, image []byte) error {
 }
 
 func TestBoltAgreesWithTheCheck(t *testing.T) {
-	if err := boltCheck(t, smallImage(t)); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, boltCheck(t, smallImage(t)))
 }

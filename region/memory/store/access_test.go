@@ -25,13 +25,14 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
 // issue makes a certificate for loopback in dir, signed by itself where there is no parent.
 func issue(t *testing.T, dir, name string, parent *tls.Certificate) *tls.Certificate {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	did(t, err)
+	suite.Must(t, err)
 	about := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()),
 		Subject:   pkix.Name{CommonName: name},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
@@ -43,15 +44,15 @@ func issue(t *testing.T, dir, name string, parent *tls.Certificate) *tls.Certifi
 		signer, by = parent.Leaf, parent.PrivateKey
 	}
 	der, err := x509.CreateCertificate(rand.Reader, about, signer, &key.PublicKey, by)
-	did(t, err)
+	suite.Must(t, err)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
-	did(t, err)
+	suite.Must(t, err)
 	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})
-	did(t, os.WriteFile(filepath.Join(dir, name+".crt"), certPEM, 0o600),
+	suite.Must(t, os.WriteFile(filepath.Join(dir, name+".crt"), certPEM, 0o600),
 		os.WriteFile(filepath.Join(dir, name+".key"), keyPEM, 0o600))
 	made, err := tls.X509KeyPair(certPEM, keyPEM)
-	did(t, err)
+	suite.Must(t, err)
 	return &made
 }
 
@@ -63,7 +64,7 @@ func TestTLS(t *testing.T) {
 	issue(t, dir, "redis", authority)
 	own := issue(t, dir, "node", authority)
 	port, err := servers.FreePort()
-	did(t, err)
+	suite.Must(t, err)
 	fixtures.Process(t, "--tls-port", strconv.Itoa(port), "--tls-cert-file",
 		filepath.Join(dir, "redis.crt"),
 		"--tls-key-file", filepath.Join(dir, "redis.key"), "--tls-ca-cert-file",
@@ -115,7 +116,7 @@ func TestMinimalACL(t *testing.T) {
 					args = append(args, rule)
 				}
 				admin := admins[0]
-				did(t, admin.FlushAll(t.Context()).Err(), admin.ScriptFlush(t.Context()).Err(),
+				suite.Must(t, admin.FlushAll(t.Context()).Err(), admin.ScriptFlush(t.Context()).Err(),
 					admin.Do(t.Context(), args...).Err())
 				s := connect(t, Options{URL: url})
 				defer s.Close()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -16,9 +17,7 @@ func BenchmarkDecide(b *testing.B) {
 	s := node(b, server, first)
 	b.Run("ping", func(b *testing.B) {
 		for b.Loop() {
-			if err := clientOf(s).Ping(b.Context()).Err(); err != nil {
-				b.Fatal(err)
-			}
+			suite.Must(b, clientOf(s).Ping(b.Context()).Err())
 		}
 	})
 	for _, requests := range []int{1, 100} {

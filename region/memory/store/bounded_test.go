@@ -20,9 +20,7 @@ import (
 func weight(t *testing.T, c *redis.Client, key string) (fields, bytes int) {
 	t.Helper()
 	all, err := c.HGetAll(t.Context(), key).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	for name, value := range all {
 		bytes += len(name) + len(value)
 	}
@@ -145,9 +143,7 @@ func TestTheLogIsBoundedByItsWindow(t *testing.T) {
 				phase.every, fields, bytes, phase.entries)
 		}
 		all, err := client.HGetAll(t.Context(), key).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		entries := 0
 		for name, text := range all {
 			if strings.HasPrefix(name, "q") {

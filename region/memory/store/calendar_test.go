@@ -8,6 +8,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/calendar"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -75,9 +76,7 @@ func TestAStoreInAnotherPeriod(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		s := node(t, kind.start(t), first)
 		ahead := time.Now().AddDate(0, 4, 0).UnixMicro()
-		if err := clientOf(s).HSet(t.Context(), TokenKey(Whole), "mark", ahead).Err(); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, clientOf(s).HSet(t.Context(), TokenKey(Whole), "mark", ahead).Err())
 		on := algorithms.LimitTarget{Target: algorithms.Target{Key: BucketKey(Whole, "k"),
 			Terms: monthly(100)}}
 		calls := []algorithms.Decide{charge("plain", 10, 1), {Fence: under(epoch), Commit: true,
@@ -96,9 +95,7 @@ func TestAStoreInAnotherPeriod(t *testing.T) {
 func TestAMonthsKeyEnds(t *testing.T) {
 	begin := time.Date(2024, 2, 10, 0, 0, 0, 0, time.UTC)
 	d, err := servers.StartDrivenBy(begin, "r1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	t.Cleanup(func() { _ = d.Close() })
 	now := begin
 	s := connect(t, Options{URL: d.URL(), Now: func() time.Time { return now }})

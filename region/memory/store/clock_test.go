@@ -7,6 +7,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -56,7 +57,7 @@ func TestARefusedNodeHearsTheTime(t *testing.T) {
 	now = now.Add(20 * time.Second)
 	serves(t, mate, "k")
 	now = now.Add(-20 * time.Second)
-	did(t, refused.Beat(t.Context(), epoch))
+	suite.Must(t, refused.Beat(t.Context(), epoch))
 	if got, want := refused.Latest(), mate.Latest(); got != want {
 		t.Errorf("the refused node heard of %d, the store showed %d to its mate", got, want)
 	}
@@ -66,7 +67,7 @@ func TestARefusedNodeHearsTheTime(t *testing.T) {
 	if opened := mustOpen(t, refused, as("n2")); opened.Lost {
 		t.Errorf("opened again: %+v", opened)
 	}
-	did(t, fixtures.Operator(t, server).FlushAll(t.Context()).Err())
+	suite.Must(t, fixtures.Operator(t, server).FlushAll(t.Context()).Err())
 	again := as("n2")
 	again.LastGeneration, again.Bootstrap = refused.Generation(), false
 	if opened := mustOpen(t, refused, again); opened.LostAt < mate.Latest() {

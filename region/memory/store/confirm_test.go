@@ -85,18 +85,18 @@ func TestWhatLosesNothing(t *testing.T) {
 			})
 		},
 		"the backlog expires": func(t *testing.T, s *servers.Server, admin *redis.Client) {
-			did(t, admin.ConfigSet(t.Context(), "repl-backlog-ttl", "1").Err())
+			suite.Must(t, admin.ConfigSet(t.Context(), "repl-backlog-ttl", "1").Err())
 			host, port, _ := net.SplitHostPort(address(s))
 			replica := fixtures.Process(t, "--replicaof", host+" "+port)
 			suite.Eventually(t, "the replica is there", func() bool {
 				return strings.Contains(admin.Info(t.Context(), "replication").Val(), "state=online")
 			})
 			before := replidOf(t, admin)
-			did(t, replica.Close())
+			suite.Must(t, replica.Close())
 			suite.Eventually(t, "the backlog is gone", func() bool { return replidOf(t, admin) != before })
 		},
 		"it was a replica for a moment": func(t *testing.T, _ *servers.Server, admin *redis.Client) {
-			did(t, admin.ReplicaOf(t.Context(), "127.0.0.1", "1").Err(), admin.ReplicaOf(t.Context(), "NO", "ONE").Err())
+			suite.Must(t, admin.ReplicaOf(t.Context(), "127.0.0.1", "1").Err(), admin.ReplicaOf(t.Context(), "NO", "ONE").Err())
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -132,12 +132,12 @@ func TestWhatNobodyConfirms(t *testing.T) {
 		},
 		"too many nodes": func(t *testing.T, admin *redis.Client, all map[string]*Store) map[string]*Store {
 			for i := range algorithms.MaxNodes {
-				did(t, admin.HSet(t.Context(), TokenKey(Whole), fmt.Sprint("seen:x", i), int64(all["n1"].Latest())).Err())
+				suite.Must(t, admin.HSet(t.Context(), TokenKey(Whole), fmt.Sprint("seen:x", i), int64(all["n1"].Latest())).Err())
 			}
 			return all
 		},
 		"names may not be read": func(t *testing.T, admin *redis.Client, all map[string]*Store) map[string]*Store {
-			did(t, admin.Do(t.Context(), "ACL", "SETUSER", "default", "-hkeys").Err())
+			suite.Must(t, admin.Do(t.Context(), "ACL", "SETUSER", "default", "-hkeys").Err())
 			return all
 		},
 	} {
@@ -145,7 +145,7 @@ func TestWhatNobodyConfirms(t *testing.T) {
 			server := fixtures.Process(t)
 			admin, all := fixtures.Operator(t, server), two(t, server.URL)
 			asked := mates(t, admin, all)
-			did(t, admin.ReplicaOf(t.Context(), "127.0.0.1", "1").Err(), admin.ReplicaOf(t.Context(), "NO", "ONE").Err())
+			suite.Must(t, admin.ReplicaOf(t.Context(), "127.0.0.1", "1").Err(), admin.ReplicaOf(t.Context(), "NO", "ONE").Err())
 			known := all["n2"].Generation()
 			if opened := mustOpen(t, all["n1"], as("n1", all["n1"].Generation(), asked)); !opened.Lost || opened.Generation <= known {
 				t.Errorf("opened %+v after generation %d", opened, known)
@@ -234,7 +234,7 @@ func TestOnePrimaryGoesOn(t *testing.T) {
 	suite.Eventually(t, "the replica has all", func() bool {
 		return admin.HGet(t.Context(), TokenKey(Whole), "mark").Val() == fixtures.Operator(t, old).HGet(t.Context(), TokenKey(Whole), "mark").Val()
 	})
-	did(t, admin.ReplicaOf(t.Context(), "NO", "ONE").Err())
+	suite.Must(t, admin.ReplicaOf(t.Context(), "NO", "ONE").Err())
 	known := all["n2"].Generation()
 	n1 := connect(t, Options{URL: promoted.URL})
 	n1.saw(Whole, all["n1"].Latest())
@@ -275,9 +275,9 @@ func TestNamesAreBounded(t *testing.T) {
 	admin, all := fixtures.Operator(t, server), two(t, server.URL)
 	const more = 5 * algorithms.MaxNodes
 	for i := range more {
-		did(t, admin.HSet(t.Context(), TokenKey(Whole), fmt.Sprintf("seen:x%04d", i), i+1).Err())
+		suite.Must(t, admin.HSet(t.Context(), TokenKey(Whole), fmt.Sprintf("seen:x%04d", i), i+1).Err())
 	}
-	did(t, all["n1"].Beat(t.Context(), epoch))
+	suite.Must(t, all["n1"].Beat(t.Context(), epoch))
 	left := 0
 	for _, field := range admin.HKeys(t.Context(), TokenKey(Whole)).Val() {
 		if strings.HasPrefix(field, "seen:") {

@@ -14,6 +14,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -28,46 +29,39 @@ type provoked struct {
 func set(name, value string) func(*testing.T, *redis.Client) {
 	return func(t *testing.T,
 		c *redis.Client) {
-		did(t, c.ConfigSet(t.Context(), name, value).Err())
-	}
-}
-
-func did(t testing.TB, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
+		suite.Must(t, c.ConfigSet(t.Context(), name, value).Err())
 	}
 }
 
 // dropped cuts the store's connections, so that it must log in again.
 func dropped(t *testing.T, c *redis.Client) {
-	did(t, c.ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes").Err())
+	suite.Must(t, c.ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes").Err())
 }
 
 var provocations = map[string]provoked{
 	"READONLY": {next: "a failover is under way", bring: func(t *testing.T, c *redis.Client) {
-		did(t, c.ReplicaOf(t.Context(), "127.0.0.1", "1").Err())
+		suite.Must(t, c.ReplicaOf(t.Context(), "127.0.0.1", "1").Err())
 	}},
 	"MASTERDOWN": {next: "a failover is under way", bring: func(t *testing.T, c *redis.Client) {
-		did(t, c.ConfigSet(t.Context(), "replica-serve-stale-data", "no").Err(),
+		suite.Must(t, c.ConfigSet(t.Context(), "replica-serve-stale-data", "no").Err(),
 			c.ReplicaOf(t.Context(), "127.0.0.1", "1").Err())
 	}},
 	"OOM":        {next: "raise its maxmemory", bring: set("maxmemory", "1")},
 	"NOREPLICAS": {next: "min-replicas-to-write", bring: set("min-replicas-to-write", "1")},
 	"NOPERM": {ran: true, next: MinimalACL, bring: func(t *testing.T, c *redis.Client) {
-		did(t, c.Do(t.Context(), "ACL", "SETUSER", "default", "-evalsha").Err())
+		suite.Must(t, c.Do(t.Context(), "ACL", "SETUSER", "default", "-evalsha").Err())
 	}},
 	"NOAUTH": {next: "user and password", bring: func(t *testing.T, c *redis.Client) {
 		set("requirepass", "horse")(t, c)
 		dropped(t, c)
 	}},
 	"MISCONF": {next: "free its disk", bring: func(t *testing.T, c *redis.Client) {
-		did(t, c.ConfigSet(t.Context(), "save", "1 1").Err())
+		suite.Must(t, c.ConfigSet(t.Context(), "save", "1 1").Err())
 		fails(t, c)
 	}},
 	"WRONGTYPE": {ran: true, next: "delete that key", bring: func(t *testing.T, c *redis.Client) {
 		for _, key := range []string{TokenKey(Whole), BucketKey(Whole, "k")} {
-			did(t, c.Del(t.Context(), key).Err(), c.Set(t.Context(), key, "another's", 0).Err())
+			suite.Must(t, c.Del(t.Context(), key).Err(), c.Set(t.Context(), key, "another's", 0).Err())
 		}
 	}},
 	"BUSY": {next: "SCRIPT KILL", bring: func(t *testing.T, c *redis.Client) {
@@ -83,7 +77,7 @@ var provocations = map[string]provoked{
 // fails has a server fail to save its data.
 func fails(t *testing.T, c *redis.Client) {
 	folder := c.ConfigGet(t.Context(), "dir").Val()["dir"]
-	did(t, os.Mkdir(filepath.Join(folder, "dump.rdb"), 0o700)) // in the place of the file
+	suite.Must(t, os.Mkdir(filepath.Join(folder, "dump.rdb"), 0o700)) // in the place of the file
 	for !strings.Contains(c.Info(t.Context(), "persistence").Val(), "rdb_last_bgsave_status:err") {
 		_ = c.BgSave(t.Context()).Err()
 	}
@@ -165,15 +159,15 @@ func TestErrorsOfACluster(t *testing.T) {
 	wantError(t, Result[algorithms.Decided]{Err: s.servers.Exec(t.Context(),
 		[]Call{crossing})[0].Err}, "CROSSSLOT", holds.Options().Addr, provoked{next: "report it"})
 
-	did(t, holds.Do(t.Context(), "CLUSTER", "SETSLOT", slot, "MIGRATING",
+	suite.Must(t, holds.Do(t.Context(), "CLUSTER", "SETSLOT", slot, "MIGRATING",
 		other.Do(t.Context(), "CLUSTER", "MYID").Val()).Err())
 	wantError(t, s.Decide(t.Context(), call)[0], "TRYAGAIN", holds.Options().Addr,
 		provoked{next: "a slot is being moved"})
-	did(t, holds.Del(t.Context(), TokenKey(Whole)).Err())
+	suite.Must(t, holds.Del(t.Context(), TokenKey(Whole)).Err())
 	wantError(t, s.Decide(t.Context(), call)[0], "ASK", holds.Options().Addr,
 		provoked{next: "a slot is being moved"})
 
-	did(t, holds.ClusterDelSlots(t.Context(), slot).Err())
+	suite.Must(t, holds.ClusterDelSlots(t.Context(), slot).Err())
 	wantError(t, s.Decide(t.Context(), call)[0], "CLUSTERDOWN", holds.Options().Addr,
 		provoked{next: "every slot needs a master"})
 }
@@ -289,16 +283,16 @@ func TestAWrongPassword(t *testing.T) {
 	t.Run("standalone", func(t *testing.T) {
 		server := fixtures.Process(t)
 		admin := fixtures.Operator(t, server)
-		did(t, admin.Do(t.Context(), "ACL", "SETUSER", "node", "on", ">horse", "~*", "+@all").Err())
+		suite.Must(t, admin.Do(t.Context(), "ACL", "SETUSER", "node", "on", ">horse", "~*", "+@all").Err())
 		s := connect(t, Options{URL: at(server.URL, "node:horse@")})
 		mustOpen(t, s, first)
-		did(t, admin.ConfigSet(t.Context(), "requirepass", "horse").Err())
+		suite.Must(t, admin.ConfigSet(t.Context(), "requirepass", "horse").Err())
 		calls(t, open(t, server.URL), "NOAUTH")
 		for _, login := range []string{":wrong@", "default:wrong@", "node:wrong@",
 			"nobody:horse@"} {
 			calls(t, open(t, at(server.URL, login)), "WRONGPASS")
 		}
-		did(t, admin.Do(t.Context(), "ACL", "SETUSER", "node", "resetpass", ">camel").Err())
+		suite.Must(t, admin.Do(t.Context(), "ACL", "SETUSER", "node", "resetpass", ">camel").Err())
 		dropped(t, admin)
 		calls(t, s.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 1)})[0].Err, "WRONGPASS")
 		calls(t, s.Reach(t.Context(), Whole), "WRONGPASS")
@@ -306,13 +300,13 @@ func TestAWrongPassword(t *testing.T) {
 	t.Run("cluster", func(t *testing.T) {
 		server := fixtures.Started(t)(servers.StartCluster(t.Context(), 1))
 		for _, master := range masters(t, server) {
-			did(t, master.ConfigSet(t.Context(), "requirepass", "horse").Err())
+			suite.Must(t, master.ConfigSet(t.Context(), "requirepass", "horse").Err())
 		}
 		calls(t, open(t, at(server.URL, ":wrong@")), "WRONGPASS")
 	})
 	t.Run("behind Sentinels", func(t *testing.T) {
 		url, master, _ := watched(t)
-		did(t, fixtures.Operator(t, master).Do(t.Context(), "ACL", "SETUSER", "node", "on",
+		suite.Must(t, fixtures.Operator(t, master).Do(t.Context(), "ACL", "SETUSER", "node", "on",
 			">horse", "~*", "+@all").Err())
 		calls(t, open(t, at(url, "node:wrong@")), "WRONGPASS")
 	})

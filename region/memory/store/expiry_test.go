@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -17,9 +18,7 @@ func TestKeysEndByTheMark(t *testing.T) {
 	const window, step = time.Minute, 30 * time.Minute
 	begin := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
 	d, err := servers.StartDrivenBy(begin, "r1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	t.Cleanup(func() { _ = d.Close() })
 	now := begin
 	s := connect(t, Options{URL: d.URL(), Now: func() time.Time { return now }})
@@ -65,9 +64,7 @@ func TestKeysEndByTheMark(t *testing.T) {
 func TestNoLimitEndsABucketBeforeItWasSaid(t *testing.T) {
 	now := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
 	d, err := servers.StartDrivenBy(now, "r1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	t.Cleanup(func() { _ = d.Close() })
 	s := connect(t, Options{URL: d.URL(), Now: func() time.Time { return now }})
 	mustOpen(t, s, first)

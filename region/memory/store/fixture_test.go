@@ -14,6 +14,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -49,17 +50,13 @@ var kinds = map[string]server{
 		startAt: func(t *testing.T, address string) *servers.Server {
 			_, service, _ := net.SplitHostPort(address)
 			port, err := strconv.Atoi(service)
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			return fixtures.Started(t)(servers.StartProcessAt(t.Context(), port))
 		},
 		protected: func(t *testing.T, password string) *servers.Server {
 			s := fixtures.Process(t)
-			if err := fixtures.Operator(t, s).ConfigSet(t.Context(), "requirepass",
-				password).Err(); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, fixtures.Operator(t, s).ConfigSet(t.Context(), "requirepass",
+				password).Err())
 			return s
 		},
 	},
@@ -84,9 +81,7 @@ func connect(t testing.TB, o Options) *Store {
 		o.Timeout = patient
 	}
 	s, err := Connect(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }

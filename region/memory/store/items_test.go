@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -17,7 +18,7 @@ func TestAnItemFailsAlone(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
 		s := node(t, server, first)
-		did(t, fixtures.Operator(t, server).Set(t.Context(), BucketKey(Whole, "odd"), "another's",
+		suite.Must(t, fixtures.Operator(t, server).Set(t.Context(), BucketKey(Whole, "odd"), "another's",
 			0).Err())
 		both := charge("k", 10, 2)
 		both.Buckets = append(both.Buckets, target("odd", 10))
@@ -100,7 +101,7 @@ func TestCrowdedItemsAreLeftForAnotherCall(t *testing.T) {
 	var calls []algorithms.Decide
 	for i := range algorithms.MaxItemsLoad {
 		to := bucket{fmt.Sprint("copy ", i), model.terms}
-		did(t, clientOf(st.Store).Copy(t.Context(), keyOf(model), keyOf(to), 0, true).Err())
+		suite.Must(t, clientOf(st.Store).Copy(t.Context(), keyOf(model), keyOf(to), 0, true).Err())
 		calls = append(calls, on(to.id, to.terms, 1))
 	}
 	used := inspect(t, st.Store, model.id, model.terms).Used

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -48,9 +49,7 @@ func TestAwkwardKeys(t *testing.T) {
 			want = append(want, BucketKey(Whole, id))
 		}
 		got, err := fixtures.Operator(t, server).Keys(t.Context(), "*").Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		slices.Sort(want)
 		if slices.Sort(got); !slices.Equal(got, want) {
 			t.Errorf("%d keys, want %d:\n%.200q\n%.200q", len(got), len(want), got, want)

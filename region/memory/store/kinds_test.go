@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -188,9 +189,7 @@ func TestRefundOnBoth(t *testing.T) {
 				first.Charges[0] != want {
 				t.Errorf("%s: %+v, want %+v", k, first, want)
 			}
-			if err := client.ScriptFlush(t.Context()).Err(); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, client.ScriptFlush(t.Context()).Err())
 			if again := refund(t, s, c); !again.Repeated || again.Now != first.Now ||
 				again.Charges[0] != want {
 				t.Errorf("%s, again: %+v, want %+v", k, again, first)
@@ -213,9 +212,7 @@ func TestRefundOnBoth(t *testing.T) {
 func holds(t testing.TB, c *redis.Client, want ...string) {
 	t.Helper()
 	got, err := c.Keys(t.Context(), "*").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	left := map[string]bool{}
 	for _, key := range got {
 		left[key] = true
@@ -301,9 +298,7 @@ func TestRefundAndResetAreGuarded(t *testing.T) {
 		if got := inspect(t, s, "k", of); got.Used != 0 || got.Free != 10 {
 			t.Errorf("after the reset: %+v", got)
 		}
-		if err := client.FlushAll(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, client.FlushAll(t.Context()).Err())
 		if got := refund(t, s, c); got.Status != algorithms.StatusUnknown {
 			t.Errorf("refund by a store that is not open: %+v", got)
 		}

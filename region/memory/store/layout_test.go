@@ -9,6 +9,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // otherLayouts are those of a version of before and of one to come.
@@ -49,13 +50,9 @@ func openWith(t *testing.T, s *servers.Server, c algorithms.Open) algorithms.Ope
 	t.Helper()
 	reply, err := fixtures.Operator(t, s).Eval(t.Context(), algorithms.OpenScript.Source,
 		[]string{TokenKey(Whole)}, c.Args()...).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	opened, err := c.Parse(reply)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return opened
 }
 
@@ -128,16 +125,10 @@ func TestAnOlderCopyOfAnotherLayout(t *testing.T) {
 		client := fixtures.Operator(t, server)
 		openedByAnother(t, server, layout)
 		copied, err := client.HGetAll(t.Context(), TokenKey(Whole)).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		s := node(t, server, first)
-		if err := client.Del(t.Context(), TokenKey(Whole)).Err(); err != nil {
-			t.Fatal(err)
-		}
-		if err := client.HSet(t.Context(), TokenKey(Whole), copied).Err(); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, client.Del(t.Context(), TokenKey(Whole)).Err())
+		suite.Must(t, client.HSet(t.Context(), TokenKey(Whole), copied).Err())
 		if got := mustOpen(t, s, Opening{Region: "eu", Epoch: epoch,
 			LastGeneration: s.Generation()}); !got.Lost || !got.Foreign ||
 			got.FoundLayout != layout {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -149,9 +150,7 @@ func TestFlushAll(t *testing.T) {
 		s, mate, client := node(t, server, first), node(t, server, first), fixtures.Operator(t,
 			server)
 		allAre(t, s, "k", algorithms.StatusOK)
-		if err := client.FlushAll(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, client.FlushAll(t.Context()).Err())
 		if kept := client.ScriptExists(t.Context(),
 			algorithms.DecideScript.SHA).Val(); len(kept) != 1 || !kept[0] {
 			t.Fatalf("the script was not kept: this test proves nothing")
@@ -172,10 +171,8 @@ func TestLossIsNotBackdated(t *testing.T) {
 		s, client := node(t, server, first), fixtures.Operator(t, server)
 		shown := decide(t, s, charge("k", 10, 1)).Now + 600_000_000
 		// as by a clock ten minutes ahead
-		if err := client.HSet(t.Context(), TokenKey(Whole), "mark",
-			int64(shown)).Err(); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, client.HSet(t.Context(), TokenKey(Whole), "mark",
+			int64(shown)).Err())
 		if d := decide(t, s, charge("k", 10, 1)); d.Now != shown+1 {
 			t.Fatalf("%+v, want the time %d", d, shown+1)
 		}
@@ -232,12 +229,12 @@ func reopened(t *testing.T, s, mate *Store) {
 func TestBeatOfOtherData(t *testing.T) {
 	server := fixtures.Process(t)
 	s, mate, admin := node(t, server, first), node(t, server, as("n2", 0, nil)), fixtures.Operator(t, server)
-	did(t, s.Beat(t.Context(), first.Epoch), mate.Beat(t.Context(), first.Epoch))
-	did(t, admin.ReplicaOf(t.Context(), "127.0.0.1", "1").Err(),
+	suite.Must(t, s.Beat(t.Context(), first.Epoch), mate.Beat(t.Context(), first.Epoch))
+	suite.Must(t, admin.ReplicaOf(t.Context(), "127.0.0.1", "1").Err(),
 		admin.ReplicaOf(t.Context(), "NO", "ONE").Err())
 	if err := s.Beat(t.Context(), first.Epoch); !errors.Is(err, ErrUnknownStore) {
 		t.Errorf("with another master_replid: %v, want %v", err, ErrUnknownStore)
 	}
 	reopened(t, s, mate)
-	did(t, s.Beat(t.Context(), first.Epoch))
+	suite.Must(t, s.Beat(t.Context(), first.Epoch))
 }

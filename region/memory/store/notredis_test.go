@@ -45,9 +45,7 @@ func TestWhatIsNoRedis(t *testing.T) {
 			o.TLS = &tls.Config{InsecureSkipVerify: true} // whose certificate it is does not matter here
 		}
 		s, err := Connect(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		_, err = s.Open(t.Context(), first)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
@@ -62,9 +60,7 @@ func TestWhatIsNoRedis(t *testing.T) {
 func listen(t *testing.T, serve func(net.Conn)) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -152,9 +153,7 @@ func TestLostCellsPass(t *testing.T) {
 		s := node(t, server, Opening{Region: "eu", Epoch: epoch})
 		lostAt, err := fixtures.Operator(t, server).HGet(t.Context(), TokenKey(Whole),
 			"lost_at").Int64()
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		opens := quantity.Cell(lostAt/window + 2)
 		for {
 			d := decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: true,

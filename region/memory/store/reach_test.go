@@ -46,9 +46,7 @@ func TestDeadServer(t *testing.T) {
 		s := node(t, server, first)
 		serves(t, s, "k")
 		known := s.Generation()
-		if err := server.Close(); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, server.Close())
 		for call, err := range everyCall(t.Context(), s) {
 			if err == nil {
 				t.Errorf("%s: no error from a dead server", call)
@@ -95,9 +93,7 @@ type relay struct {
 // newRelay starts a relay to a server; it ends with the test.
 func newRelay(t *testing.T, server *servers.Server) *relay {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	r := &relay{url: "redis://" + l.Addr().String()}
 	ctx, stop := context.WithCancel(context.Background())
 	var all sync.WaitGroup

@@ -12,6 +12,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // TestScriptCommands: MinimalACL gives the rights to all commands that scripts call and no others,
@@ -68,7 +69,7 @@ func TestTryRights(t *testing.T) {
 			case "cluster":
 				server := fixtures.Started(t)(servers.StartCluster(t.Context(), 2))
 				url, admin = server.URL, masters(t, server)[1] // rights are a server's own
-				did(t, masters(t, server)[0].Do(t.Context(),
+				suite.Must(t, masters(t, server)[0].Do(t.Context(),
 					append([]any{"ACL", "SETUSER", "node", ">horse"}, all(MinimalACL)...)...).Err())
 			default:
 				at, master, _ := watched(t)
@@ -77,7 +78,7 @@ func TestTryRights(t *testing.T) {
 			url = strings.Replace(url, "://", "://node:horse@", 1)
 			var lacks []string
 			try := func(rules []string) (err error) {
-				did(t, admin.Do(t.Context(),
+				suite.Must(t, admin.Do(t.Context(),
 					append([]any{"ACL", "SETUSER", "node", "reset", ">horse"},
 						all(strings.Join(rules, " "))...)...).Err(),
 					admin.ScriptFlush(t.Context()).Err())
@@ -120,7 +121,7 @@ func TestTryRights(t *testing.T) {
 					t.Errorf("left behind: %s", key)
 				}
 			}
-			did(t, err)
+			suite.Must(t, err)
 		})
 	}
 }

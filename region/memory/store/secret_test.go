@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/chaos/lab/fixtures"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // TestSecret: all nodes that open a store share one secret for each generation, and none has it
@@ -48,9 +49,7 @@ func TestSecret(t *testing.T) {
 			if _, err := late.Adopt(t.Context(), epoch); err != nil || late.Secret() != secret {
 				t.Errorf("a policy changes the secret to %q, %v", late.Secret(), err)
 			}
-			if err := client.FlushAll(t.Context()).Err(); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, client.FlushAll(t.Context()).Err())
 			if late.Secret() != secret {
 				t.Error("the secret is gone before the store was opened anew")
 			}

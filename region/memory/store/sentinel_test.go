@@ -33,10 +33,10 @@ func watched(t *testing.T) (url string, master, replica *servers.Server) {
 			"master_link_status:up")
 	})
 	own, err := servers.FreePort()
-	did(t, err)
+	suite.Must(t, err)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "sentinel.conf")
-	did(t, os.WriteFile(file, fmt.Appendf(nil, `port %d
+	suite.Must(t, os.WriteFile(file, fmt.Appendf(nil, `port %d
 bind 127.0.0.1
 dir %s
 sentinel monitor mymaster %s %s 1
@@ -44,7 +44,7 @@ sentinel down-after-milliseconds mymaster 500
 sentinel failover-timeout mymaster 5000
 `, own, dir, host, port), 0o600))
 	cmd := exec.Command("redis-server", file, "--sentinel")
-	did(t, cmd.Start())
+	suite.Must(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	at := net.JoinHostPort("127.0.0.1", strconv.Itoa(own))
 	known := redis.NewClient(&redis.Options{Addr: at, MaxRetries: -1, DisableIdentity: true})
@@ -69,7 +69,7 @@ func TestFailover(t *testing.T) {
 	serves(t, s, "k")
 	serves(t, mate, "k")
 	known := s.Generation()
-	did(t, master.Close())
+	suite.Must(t, master.Close())
 	var failures int
 	suite.Eventually(t, "the replica answers", func() bool {
 		r := s.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 1)})[0]

@@ -14,6 +14,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -280,10 +281,8 @@ func TestIdentity(t *testing.T) {
 	serves(t, s, "k")
 	serves(t, mate, "k")
 	before := s.Generation()
-	if err := errors.Join(client.ReplicaOf(t.Context(), "127.0.0.1", "1").Err(),
-		client.ReplicaOf(t.Context(), "NO", "ONE").Err()); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, errors.Join(client.ReplicaOf(t.Context(), "127.0.0.1", "1").Err(),
+		client.ReplicaOf(t.Context(), "NO", "ONE").Err()))
 	allAre(t, s, "k", algorithms.StatusUnknown)
 	if got, err := s.Refund(t.Context(), algorithms.Refund{Fence: under(epoch),
 		Receipt: RefundKey(Whole, "r"), Once: OnceKey(Whole, "none"), Cost: 1}); !errors.Is(err,

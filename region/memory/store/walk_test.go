@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/chaos/lab/fixtures"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // TestWalkShowsEveryBucket: a walk through a Redis that has other keys, too, shows all buckets that are
@@ -20,19 +21,19 @@ func TestWalkShowsEveryBucket(t *testing.T) {
 	for i := range 2500 {
 		id := fmt.Sprintf("bucket %d", i)
 		want[id] = true
-		did(t, admin.HSet(t.Context(), BucketKey(Whole, id), "x", "1").Err(),
+		suite.Must(t, admin.HSet(t.Context(), BucketKey(Whole, id), "x", "1").Err(),
 			admin.Set(t.Context(), fmt.Sprint("somebody else's ", i), "1", 0).Err(),
 			admin.Set(t.Context(), OnceKey(Whole, id), "1", 0).Err())
 	}
 	got, pages := map[string]bool{}, 0
 	for from := uint64(0); pages == 0 || from != 0; pages++ {
 		page, err := s.Walk(t.Context(), Whole, from, 100)
-		did(t, err)
+		suite.Must(t, err)
 		for _, id := range page.Buckets {
 			got[id] = true
 		}
 		if pages == 3 {
-			did(t, admin.Del(t.Context(), BucketKey(Whole, "bucket 7")).Err())
+			suite.Must(t, admin.Del(t.Context(), BucketKey(Whole, "bucket 7")).Err())
 			delete(want, "bucket 7")
 			delete(got, "bucket 7")
 		}

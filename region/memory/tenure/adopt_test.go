@@ -8,6 +8,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/journals"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 )
@@ -24,17 +25,11 @@ func TestAFenceIsNoOlderThanItsAdoption(t *testing.T) {
 	clock := func() time.Time { return now }
 	way, _ := lab.NewTwin(func() quantity.StoreTime { return quantity.StoreTime(now.UnixMicro()) }, "a").Connect(clock)
 	kept, _, err := journals.New("us", "n1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	n := of(t, "n1", one, way, kept, clock)
-	if err := n.Open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, n.Open(t.Context()))
 	now = now.Add(time.Hour + time.Minute)
-	if err := n.Adopt(t.Context(), two); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, n.Adopt(t.Context(), two))
 	told := n.Statement()
 	if at := told[len(told)-1].At; at < quantity.StoreTime(now.UnixMicro()) {
 		t.Errorf("acknowledged %v before it was adopted", time.Duration(quantity.StoreTime(now.UnixMicro()).Sub(at))*time.Microsecond)
@@ -55,9 +50,7 @@ func TestARemovedRegionSaysThatItKnows(t *testing.T) {
 	server := lab.NewTwin(func() quantity.StoreTime { return quantity.StoreTime(now.UnixMicro()) }, "a")
 	node := func(d *policy.Document) *Tenure {
 		kept, _, err := journals.New("us", "n1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		way, _ := server.Connect(clock)
 		return of(t, "n1", d, way, kept, clock)
 	}
@@ -65,9 +58,7 @@ func TestARemovedRegionSaysThatItKnows(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := node(removed)
-	if err := n.Open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, n.Open(t.Context()))
 	if err := n.Ready(); err == nil || !strings.Contains(err.Error(), `removes region "us"`) {
 		t.Errorf("ready: %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/journals"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/barrier"
 	"github.com/quotad/quotad/quantity"
@@ -51,17 +52,11 @@ func TestALossKeepsWhatIsOpen(t *testing.T) {
 	clock := func() time.Time { return now }
 	server := lab.NewTwin(func() quantity.StoreTime { return quantity.StoreTime(now.UnixMicro()) }, "a")
 	kept, disk, err := journals.New("us", "n1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	way, _ := server.Connect(clock)
 	n := of(t, "n1", one, way, kept, clock)
-	if err := n.Open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := n.Adopt(t.Context(), two); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, n.Open(t.Context()))
+	suite.Must(t, n.Adopt(t.Context(), two))
 	want := one.Epoch().String() + "+" + two.Epoch().String()
 	if got := n.Rules().Epoch; got != want || len(n.Statement()) != 2 {
 		t.Fatalf("open: %s, told: %v", got, n.Statement())
@@ -71,9 +66,8 @@ func TestALossKeepsWhatIsOpen(t *testing.T) {
 	if err := n.OpenOnce(t.Context()); err != nil || n.Losses() != 1 || n.Rules().Epoch != want {
 		t.Errorf("after a loss: %s, %v", n.Rules().Epoch, err)
 	}
-	if kept, err = journals.Open(disk, "us", "n1"); err != nil {
-		t.Fatal(err)
-	}
+	kept, err = journals.Open(disk, "us", "n1")
+	suite.Must(t, err)
 	server.Restart()
 	way, _ = server.Connect(clock)
 	again := of(t, "n1", one, way, kept, clock)
@@ -94,9 +88,7 @@ func TestADocumentThatLeavesOutThisRegion(t *testing.T) {
 	clock := func() time.Time { return now }
 	way, _ := lab.NewTwin(func() quantity.StoreTime { return quantity.StoreTime(now.UnixMicro()) }, "a").Connect(clock)
 	kept, _, err := journals.New("us", "n1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	n := of(t, "n1", one, way, kept, clock)
 	fetched := map[policy.Epoch]int{}
 	n.config.Fetch = func(_ context.Context, _ string, e policy.Epoch) ([]byte, error) {
@@ -108,9 +100,7 @@ func TestADocumentThatLeavesOutThisRegion(t *testing.T) {
 		}
 		return []byte("no document"), nil
 	}
-	if err := n.Open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, n.Open(t.Context()))
 	hear := func(all ...policy.Epoch) string {
 		t.Helper()
 		var open []Told
@@ -151,18 +141,14 @@ func TestAMateWithoutTheDocument(t *testing.T) {
 	clock := func() time.Time { return now }
 	way, _ := lab.NewTwin(func() quantity.StoreTime { return quantity.StoreTime(now.UnixMicro()) }, "a").Connect(clock)
 	kept, _, err := journals.New("us", "n1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	n := of(t, "n1", one, way, kept, clock)
 	answers := [][]byte{nil, one.Source(), two.Source()} // nothing, and what another build might say
 	n.config.Fetch = func(context.Context, string, policy.Epoch) (text []byte, _ error) {
 		text, answers = answers[0], answers[1:]
 		return text, nil
 	}
-	if err := n.Open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, n.Open(t.Context()))
 	for range 3 {
 		n.Hear("eu", []Told{{Epoch: two.Epoch(), At: 1}})
 		n.Review(t.Context())
@@ -184,17 +170,13 @@ func TestAFarVersionInTheFile(t *testing.T) {
 		want error
 	}{"n1": {one, nil}, "n2": {far, policy.ErrFar}} {
 		kept, _, err := journals.New("us", node)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		if node == "n2" {
 			kept.SaveDocuments([]journal.Document{{Version: 1, Source: one.Source()}})
 		}
 		way, _ := server.Connect(clock)
 		n := of(t, node, c.file, way, kept, clock)
-		if err := n.Open(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, n.Open(t.Context()))
 		if err := n.FileRefused(); !errors.Is(err, c.want) || n.Rules().Document.Version != 1 {
 			t.Errorf("%s: %s is open, the file: %v", node, n.Rules().Epoch, err)
 		}
@@ -213,9 +195,7 @@ func TestARegionIsOpenedWithTheTextsOfItsDocuments(t *testing.T) {
 		clock := func() time.Time { return v.now }
 		node := func(name string) *Tenure {
 			kept, _, err := journals.New("us", name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			way, _ := v.server.Connect(clock)
 			return of(t, name, one, way, kept, clock)
 		}
@@ -248,9 +228,7 @@ func TestAMateOpensTheStoreMeanwhile(t *testing.T) {
 	clock := func() time.Time { return v.now }
 	node := func(name string, d *policy.Document) *Tenure {
 		kept, _, err := journals.New("us", name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		way, _ := v.server.Connect(clock)
 		return of(t, name, d, way, kept, clock)
 	}

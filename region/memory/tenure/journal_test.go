@@ -9,6 +9,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/memory/journal"
@@ -37,9 +38,7 @@ func newVouching(t *testing.T) *vouching {
 func (v *vouching) lives(node string) (since quantity.StoreTime, err error) {
 	v.t.Helper()
 	j, err := journal.Open(filepath.Join(v.dir, node), journal.Options{Region: "us", Node: node})
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	suite.Must(v.t, err)
 	defer func() {
 		if err := j.Close(); err != nil {
 			v.t.Error(err)
@@ -119,9 +118,7 @@ func TestBootstrapVouchesForTheFirstNodesAlone(t *testing.T) {
 	if got, err := v.lives("n3"); err != nil || got != 0 {
 		t.Errorf("of which a store knows nothing that lost nothing: whole since %d; %v", got, err)
 	}
-	if err := os.Remove(filepath.Join(v.dir, "n3")); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, os.Remove(filepath.Join(v.dir, "n3")))
 	v.now = v.now.Add(time.Minute)
 	if got, err := v.lives("n3"); err != nil || got < quantity.StoreTime(v.now.UnixMicro()) {
 		t.Errorf("its journal was lost: whole since %d, begun at %d; %v", got, v.now.UnixMicro(), err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/memory/journal"
 	"github.com/quotad/quotad/region/memory/store"
@@ -30,17 +31,13 @@ func TestAnotherLayoutIsSaid(t *testing.T) {
 			t.Fatalf("another version opened %+v", o)
 		}
 		j, err := journal.Open(filepath.Join(v.dir, "n1"), journal.Options{Region: "us", Node: "n1"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		clock := func() time.Time { return v.now }
 		way, _ := v.server.Connect(clock)
 		n := of(t, "n1", v.d, way, j, clock)
 		var log bytes.Buffer
 		n.config.Log = slog.New(slog.NewTextHandler(&log, nil))
-		if err := n.Open(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, n.Open(t.Context()))
 		if err := j.Close(); err != nil {
 			t.Error(err)
 		}

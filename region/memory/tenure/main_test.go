@@ -8,6 +8,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/memory/journal"
@@ -26,9 +27,7 @@ func of(t *testing.T, node string, d *policy.Document, s *store.Store, j *journa
 	n, err := New(Config{Region: "us", Node: node, Bootstrap: true, Policy: d, Store: s, Journal: j,
 		Now: now,
 		Log: slog.New(slog.DiscardHandler), Changed: func(Change) {}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return n
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/journals"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/memory/store"
 )
@@ -32,25 +33,17 @@ func newRefusing(t *testing.T) *refusing {
 	server := fixtures.Process(t)
 	n := &refusing{operator: fixtures.Operator(t, server), clock: time.Unix(1_700_000_000, 0)}
 	st, err := store.Connect(store.Options{URL: server.URL, Timeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	t.Cleanup(func() { _ = st.Close() })
 	kept, _, err := journals.New("us", "n1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	n.Tenure, err = New(Config{Region: "us", Node: "n1", Bootstrap: true,
 		Policy: documents.Parse(t, 1, alone, "name: hour, limit: 100, window: 1h"),
 		Store:  st, Journal: kept, Now: func() time.Time { return n.clock },
 		Log:     slog.New(slog.NewTextHandler(&n.log, nil)),
 		Changed: func(Change) {}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := n.Open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
+	suite.Must(t, n.Open(t.Context()))
 	return n
 }
 
@@ -113,9 +106,7 @@ func TestWhatTheStoreRefusesIsSaid(t *testing.T) {
 			if err := n.asks(t, "a"); err != nil || n.Ready() != nil || len(n.kinds()) != 0 {
 				t.Fatalf("%v, %v, %v", err, n.Ready(), n.kinds())
 			}
-			if err := c.breaks(t.Context(), n.operator); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, c.breaks(t.Context(), n.operator))
 			const calls = 40
 			for range calls {
 				if err := n.asks(t, "a"); err == nil {
@@ -141,9 +132,7 @@ func TestWhatTheStoreRefusesIsSaid(t *testing.T) {
 			if n.Ready() == nil || len(n.kinds()) != 1 {
 				t.Errorf("ready after a try that was refused: %v", n.kinds())
 			}
-			if err := c.mends(t.Context(), n.operator); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, c.mends(t.Context(), n.operator))
 			n.tryOnceMore(t.Context())
 			if err := n.Ready(); err != nil {
 				t.Errorf("not ready although a call was done: %v", err)
@@ -179,9 +168,7 @@ func (n *refusing) logged(t *testing.T, lines int, words ...string) {
 func TestARefusalOfOneBucketIsNotEverything(t *testing.T) {
 	n := newRefusing(t)
 	key := n.Rules().Match("api", map[string]string{"account": "broken"})[0].Target.Key
-	if err := n.operator.Set(t.Context(), key, "another's", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, n.operator.Set(t.Context(), key, "another's", 0).Err())
 	for range 10 {
 		if err := n.asks(t, "broken"); err == nil {
 			t.Fatal("it is done: the test shows nothing")
@@ -205,9 +192,7 @@ func TestARefusalOfOneBucketIsNotEverything(t *testing.T) {
 // counts as out of reach, which the breaker handles.
 func TestAServerThatDoesNotAnswerRefusesNothing(t *testing.T) {
 	n := newRefusing(t)
-	if err := set("maxmemory", "1")(t.Context(), n.operator); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, set("maxmemory", "1")(t.Context(), n.operator))
 	for range refusedCalls {
 		_ = n.asks(t, "a")
 	}
@@ -233,15 +218,11 @@ func TestClocksTooFarApart(t *testing.T) {
 	clock := func() time.Time { return real }
 	way, _ := server.Connect(clock)
 	kept, _, err := journals.New("us", "n1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	n := of(t, "n1", documents.Parse(t, 1, alone, "name: hour, limit: 100, window: 1h"), way, kept, clock)
 	var log bytes.Buffer
 	n.refusals.log = slog.New(slog.NewTextHandler(&log, nil))
-	if err := n.Open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, n.Open(t.Context()))
 	for _, c := range []struct {
 		off  time.Duration
 		said string

@@ -8,6 +8,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/journals"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -20,18 +21,14 @@ func TestTheStoresTimeOutlivesItAndItsNode(t *testing.T) {
 	server := lab.NewTwin(func() quantity.StoreTime { return quantity.StoreTime(now + ahead) }, "a")
 	clock := func() time.Time { return time.UnixMicro(now) }
 	kept, disk, err := journals.New("us", "n1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	start := func(first bool) *Tenure {
 		t.Helper()
 		way, _ := server.Connect(clock)
 		n := of(t, "n1", documents.Parse(t, 1, alone, "name: a, limit: 1000, window: 1s"), way,
 			kept, clock)
 		n.config.Bootstrap = first
-		if err := n.Open(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, n.Open(t.Context()))
 		return n
 	}
 	n := start(true)
@@ -45,9 +42,8 @@ func TestTheStoresTimeOutlivesItAndItsNode(t *testing.T) {
 		}
 		latest = d.Now
 	}
-	if kept, err = journals.Open(disk, "us", "n1"); err != nil {
-		t.Fatal(err)
-	}
+	kept, err = journals.Open(disk, "us", "n1")
+	suite.Must(t, err)
 	server.Restart()
 	ahead = 0
 	n = start(false)

@@ -7,6 +7,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/journals"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/memory/journal"
 )
@@ -32,9 +33,7 @@ func TestANodeThatKnowsNothingServesNothing(t *testing.T) {
 				way, _ := server.Connect(clock)
 				n := of(t, name, one, way, j, clock)
 				n.config.Bootstrap = false
-				if err := n.Open(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				suite.Must(t, n.Open(t.Context()))
 				now = now.Add(time.Second)
 				return n
 			}
@@ -46,9 +45,7 @@ func TestANodeThatKnowsNothingServesNothing(t *testing.T) {
 			}
 			fresh := func(name string) (*journal.Journal, *lab.Disk) {
 				j, disk, err := journals.New("us", name)
-				if err != nil {
-					t.Fatal(err)
-				}
+				suite.Must(t, err)
 				return j, disk
 			}
 			j, disk := fresh("n1")
@@ -59,26 +56,18 @@ func TestANodeThatKnowsNothingServesNothing(t *testing.T) {
 			server.LoseReply(0)
 			want("it knows its file alone", n, true)
 			server.Restart()
-			if err := n.OpenOnce(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, n.OpenOnce(t.Context()))
 			want("another loss", n, true)
 			j, err := journals.Open(disk, "us", "n1")
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			n = start("n1", j)
 			want("started again", n, true)
 			n.Hear("eu", []Told{{Epoch: one.Epoch(), At: 1}})
 			n.Review(t.Context())
 			want("told", n, false)
-			if err := n.Adopt(t.Context(), two); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, n.Adopt(t.Context(), two))
 			server.Restart()
-			if err := n.OpenOnce(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, n.OpenOnce(t.Context()))
 			want("a loss to a node that knows", n, false)
 			j, _ = fresh("n2")
 			want("another node", start("n2", j), false)
@@ -100,16 +89,12 @@ func TestANewerFileInARegionThatKnowsNothing(t *testing.T) {
 	clock := func() time.Time { return now }
 	server := lab.NewTwin(func() quantity.StoreTime { return quantity.StoreTime(now.UnixMicro()) }, "a")
 	journal, disk, err := journals.New("us", "n1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	start := func(name string) *Tenure {
 		way, _ := server.Connect(clock)
 		n := of(t, name, two, way, journal, clock)
 		n.config.Bootstrap = false
-		if err := n.Open(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, n.Open(t.Context()))
 		return n
 	}
 	n := start("n1")
@@ -129,9 +114,8 @@ func TestANewerFileInARegionThatKnowsNothing(t *testing.T) {
 		}
 	}
 	again := func() {
-		if journal, err = journals.Open(disk, "us", "n1"); err != nil {
-			t.Fatal(err)
-		}
+		journal, err = journals.Open(disk, "us", "n1")
+		suite.Must(t, err)
 		n = start("n1")
 	}
 	hear(Told{Epoch: one.Epoch(), At: began})
@@ -144,9 +128,8 @@ func TestANewerFileInARegionThatKnowsNothing(t *testing.T) {
 	want("eu has the new one", false, false)
 	again()
 	want("started again", false, false)
-	if journal, _, err = journals.New("us", "n2"); err != nil {
-		t.Fatal(err)
-	}
+	journal, _, err = journals.New("us", "n2")
+	suite.Must(t, err)
 	n = start("n2")
 	want("another node", false, false)
 	now = now.Add(30 * time.Second)

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // authority issues certificates.
@@ -38,9 +40,7 @@ func newAuthority(t *testing.T, name string) *authority {
 func newKey(t *testing.T) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return key
 }
 
@@ -48,13 +48,9 @@ func sign(t *testing.T, template, parent *x509.Certificate, public *ecdsa.Public
 	by *ecdsa.PrivateKey) (*x509.Certificate, []byte) {
 	t.Helper()
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, public, by)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	c, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return c, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
@@ -99,9 +95,7 @@ func (a *authority) write(folder string, c *x509.Certificate, trusted ...*author
 
 func put(t *testing.T, path string, b []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, os.WriteFile(path, b, 0o600))
 }
 
 // issue loads what a node of this identity has, with a certificate changed at will; the node trusts

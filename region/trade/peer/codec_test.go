@@ -20,12 +20,8 @@ import (
 // onTheWire encodes a message and decodes it into another.
 func onTheWire(t rapid.TB, from, to proto.Message) {
 	b, err := proto.Marshal(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := proto.Unmarshal(b, to); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
+	suite.Must(t, proto.Unmarshal(b, to))
 }
 
 // TestMessageRoundTrip: every field of a message arrives. Fields are drawn by reflection, so that

@@ -30,9 +30,7 @@ func TestCopy(t *testing.T) {
 		return p.Number + 1, fails
 	}}, a.issue(us1, nil))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	go func() { _ = s.Serve(l) }()
 	defer s.Close()
 	c := NewClient((&net.Dialer{}).DialContext, a.issue(Identity{"us", "n2"}, nil))

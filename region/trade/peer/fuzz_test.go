@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -13,9 +14,7 @@ import (
 // read as the same.
 func FuzzMessages(f *testing.F) {
 	add := func(b []byte, err error) {
-		if err != nil {
-			f.Fatal(err)
-		}
+		suite.Must(f, err)
 		f.Add(b)
 	}
 	add(MarshalMessage(exchange.Message{From: "us", Node: "n1", Generation: 1,

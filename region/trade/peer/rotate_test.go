@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // renewed is one node's files and what was reported of them.
@@ -215,9 +216,7 @@ func TestAuthorityIsRotated(t *testing.T) {
 				p.calls(15 * time.Minute)
 			}
 			late.renew(next)
-			if err := ping(); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, ping())
 		}
 		us.renew()
 		eu.renew()

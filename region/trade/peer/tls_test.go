@@ -23,9 +23,7 @@ import (
 func onLoopback(t *testing.T, as *TLS) (*Server, string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	s := NewServer(Handlers{Exchange: named("us")}, as)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
@@ -132,9 +130,7 @@ func TestHandshakesRefused(t *testing.T) {
 	load := func(c *x509.Certificate) []tls.Certificate {
 		files := a.write(t.TempDir(), c, a)
 		pair, err := tls.LoadX509KeyPair(files.Cert, files.Key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		return []tls.Certificate{pair}
 	}
 	forServers := of(eu1)
@@ -236,14 +232,10 @@ func TestIntermediate(t *testing.T) {
 	below.cert, below.pem = sign(t, &c, root.cert, &below.key.PublicKey, root.key)
 	files := below.write(t.TempDir(), of(eu1), root)
 	leaf, err := os.ReadFile(files.Cert)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	put(t, files.Cert, append(leaf, below.pem...))
 	as, err := LoadTLS(files, eu1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	_, address := onLoopback(t, root.issue(us1, nil))
 	if err := callOnce(t, as, address, exchange.Message{From: "eu", Node: "n1"}); err != nil {
 		t.Error(err)

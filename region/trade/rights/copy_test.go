@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/chaos/lab/fixtures"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region/memory/copies"
 	"github.com/quotad/quotad/region/memory/journal"
 )
@@ -16,25 +17,19 @@ import (
 // store has now.
 func TestACopyTakesNoLaterWordsPlace(t *testing.T) {
 	j, err := journal.Open(filepath.Join(fixtures.Folder(t), "j"), journal.Options{Region: "us", Node: "n2"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	defer j.Close()
 	b := lasting("a")
 	at := b.Cells().Opens(7)
 	before := newLastSeen("us", Memory{}, atTime(at), atTime(at))
 	before.used(b, shown(7, 90), at+100)
 	mine, _ := before.checkpoints(1, true)
-	if err := j.Checkpoint(t.Context(), mine); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, j.Checkpoint(t.Context(), mine))
 	// A failover: generation 2. The node restarts, and a mate gives it all that it has.
 	after := newLastSeen("us", Memory{}, atTime(at), atTime(at))
 	after.learn([]copies.Use{{Bucket: "a", Cell: 7, Units: 40, At: at + 50, Until: mine[0].Until, Generation: 1}})
 	learned, _ := after.checkpoints(2, true)
-	if err := j.Checkpoint(t.Context(), learned); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, j.Checkpoint(t.Context(), learned))
 	if has, err := j.Checkpoints("a"); err != nil || len(has) != 1 || has[0].Used != 90 {
 		t.Errorf("the journal has %+v %v, and had 90 used, seen later", has, err)
 	}

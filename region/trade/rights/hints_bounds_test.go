@@ -33,9 +33,7 @@ func TestStateIsCutToWhatFits(t *testing.T) {
 	}
 	b := whole(t, s)
 	var all hintv1.Hints
-	if err := proto.Unmarshal(b, &all); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, proto.Unmarshal(b, &all))
 	sent := len(all.GetHints())
 	if len(b) > maxStateBytes || len(b) < maxStateBytes-8*len(value) ||
 		maxStateBytes >= gossip.MaxState {
@@ -144,9 +142,7 @@ func TestOwnHintsAreForgottenSoon(t *testing.T) {
 	for second := range 60 { // a key a millisecond
 		for i := range 1000 {
 			b, err := s.Publish(exchange.Hint{Bucket: fmt.Sprintf("%d %d", second, i)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			if i == 0 {
 				said = append(said, b)
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/chaos/lab/bubble"
 	"github.com/quotad/quotad/chaos/lab/network"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/gossip"
 	"github.com/quotad/quotad/quantity"
 )
@@ -23,9 +24,7 @@ func spreads(t *testing.T, network *network.Network, region, seed string) *Engin
 	host := network.Host(region)
 	packets, err := host.ListenPacket(port)
 	streams, err2 := host.Listen(port)
-	if err := errors.Join(err, err2); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, errors.Join(err, err2))
 	e := &Engine{config: Config{Region: region, Node: "n1", Log: slog.New(slog.DiscardHandler)},
 		hints: newHints(region, "n1", 1, time.Now, func(exchange.Hint) {})}
 	g, err := gossip.Start(gossip.Config{Name: region + "/n1", Packets: packets, Streams: streams,
@@ -33,9 +32,7 @@ func spreads(t *testing.T, network *network.Network, region, seed string) *Engin
 		Advertise: netip.AddrPortFrom(host.IP(), port),
 		Seeds:     []string{netip.AddrPortFrom(network.Host(seed).IP(), port).String()},
 		State:     e.hints})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	t.Cleanup(func() { _ = g.Close() })
 	for begun := time.Now(); region != seed &&
 		len(g.Members()) < 2; time.Sleep(20 * time.Millisecond) {

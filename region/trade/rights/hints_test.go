@@ -35,27 +35,21 @@ func hintOf(region, node, bucket string, incarnation, sequence uint64) *hintv1.H
 func encode(t testing.TB, all ...*hintv1.Hint) []byte {
 	t.Helper()
 	b, err := proto.Marshal(&hintv1.Hints{Hints: all})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return b
 }
 
 func merge(t testing.TB, s *Hints, b []byte) (news bool) {
 	t.Helper()
 	news, err := s.Merge(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return news
 }
 
 func whole(t testing.TB, s *Hints) []byte {
 	t.Helper()
 	b, err := s.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return b
 }
 
@@ -167,9 +161,7 @@ func TestHintsPublish(t *testing.T) {
 		Share: 3, Spare: 4, Total: 5, SpareBurst: 6}
 	for sequence := range uint64(3) {
 		b, err := s.Publish(h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		if merge(t, s, b) {
 			t.Error("our own hint came back as news")
 		}
@@ -193,9 +185,7 @@ func TestHintsAge(t *testing.T) {
 		s, heard := listening()
 		shown := func() int {
 			var all hintv1.Hints
-			if err := proto.Unmarshal(whole(t, s), &all); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, proto.Unmarshal(whole(t, s), &all))
 			return len(all.GetHints())
 		}
 		first := encode(t, hintOf("there", "n1", "a", 1, 1))

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 )
 
@@ -21,9 +22,7 @@ func TestFenceKeepsTheText(t *testing.T) {
 		{"one line", `{version: 7, regions: {a: {weight: 1}, b: {weight: 1}}, limits: [{name: l, domain: api, key: [k], algorithm: fixed_window, limit: 9, window: 1m}]}`, ""},
 	} {
 		before, err := policy.Parse("limits.yaml", []byte(c.before))
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		d, err := fence(before, "b")
 		switch {
 		case c.after == "" && (err == nil || !strings.Contains(err.Error(), "by hand and use quotad limits apply")):

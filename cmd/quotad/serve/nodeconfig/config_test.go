@@ -36,18 +36,14 @@ func (g given) configure(t *testing.T) (*Config, error) {
 	path := ""
 	if g.file != "" {
 		path = filepath.Join(t.TempDir(), "node.yaml")
-		if err := os.WriteFile(path, []byte(g.file), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, os.WriteFile(path, []byte(g.file), 0o600))
 	}
 	set := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	layers := AddFlags(set, func(name string) (string, bool) {
 		text, ok := g.env[name]
 		return text, ok
 	})
-	if err := set.Parse(append(slices.Clone(g.flags), "--config="+path)); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, set.Parse(append(slices.Clone(g.flags), "--config="+path)))
 	return layers.Read()
 }
 
@@ -238,9 +234,7 @@ func TestGoneSettings(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	c, err := given{file: required}.configure(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	for _, test := range []struct{ name, got, want string }{
 		{"grpc", c.Listen.GRPC.String(), "127.0.0.1:8081"},
 		{"http", c.Listen.HTTP.String(), "127.0.0.1:8080"},
@@ -263,9 +257,7 @@ func TestDefaults(t *testing.T) {
 
 func TestTheNodeIsNamedAfterItsHost(t *testing.T) {
 	c, err := given{file: strings.Replace(required, "node: n1\n", "", 1)}.configure(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	if host, _ := os.Hostname(); c.Node != host {
 		t.Errorf("node %q, want %q", c.Node, host)
 	}
@@ -274,9 +266,7 @@ func TestTheNodeIsNamedAfterItsHost(t *testing.T) {
 func TestPathsOfFlagsStartFromTheWorkingDirectory(t *testing.T) {
 	c, err := given{file: required, flags: []string{"--policy", "p.yaml"},
 		env: map[string]string{"QUOTAD_DATA_DIR": "d"}}.configure(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	if c.Policy != "p.yaml" || c.DataDir != "d" {
 		t.Errorf("policy %s, data_dir %s", c.Policy, c.DataDir)
 	}
@@ -318,9 +308,7 @@ func TestRedisOfTheHigherLayerCounts(t *testing.T) {
 
 func TestBadValuesAreToldWithTheirPlace(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "empty")
-	if err := os.WriteFile(empty, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, os.WriteFile(empty, nil, 0o600))
 	for _, test := range []struct{ flag, want string }{
 		{"--region=", `--region: "" is not a valid name; use 1 to 63`},
 		{"--node=a/b", `--node: "a/b" is not a valid name`},
@@ -473,14 +461,10 @@ func TestGuardsOpenThePorts(t *testing.T) {
 // be given beside the file.
 func TestGossipKeysOfAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	if err := os.WriteFile(path, []byte(key('A')+"\n"+key('B')+"\n\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, os.WriteFile(path, []byte(key('A')+"\n"+key('B')+"\n\n"), 0o600))
 	c, err := given{file: required, flags: []string{"--gossip-keys=file:" + path, "--gossip-keys=" +
 		key('C')}}.configure(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	var first []byte
 	for _, k := range c.GossipKeys {
 		first = append(first, k[0])

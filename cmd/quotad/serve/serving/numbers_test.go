@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // constant returns the text of a string literal, or of several that are added.
@@ -58,9 +60,7 @@ func loggedMessages(t *testing.T) map[string]string {
 			})
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 	}
 	return all
 }
@@ -94,9 +94,7 @@ func TestEveryMessageHasANumber(t *testing.T) {
 		}
 	}
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "reference", "log.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	parts := map[string]string{} // by heading
 	for _, part := range strings.Split(string(page), "\n## ")[1:] {
 		heading, text, _ := strings.Cut(part, "\n")

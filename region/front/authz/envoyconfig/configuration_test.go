@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 const anyRule = "rules: [{domain: web, descriptors: {account: {header: X-Account, optional: true}, plan: {header: X-Plan, optional: true}}}]\n"
@@ -12,9 +14,7 @@ const anyRule = "rules: [{domain: web, descriptors: {account: {header: X-Account
 func bounds(t *testing.T, limits, mapping string) string {
 	t.Helper()
 	text, _, err := Write(sources(t, head+limits, mapping))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	_, rest, _ := strings.Cut(text, "descriptors: # each value of a key without one has a bucket of its own\n")
 	own, _, _ := strings.Cut(rest, "                  - name: envoy.filters.http.ratelimit\n")
 	return strings.ReplaceAll(own, indent, "")
@@ -176,9 +176,7 @@ func TestTextsStayTexts(t *testing.T) {
 	const odd = `yes: "#}`
 	text, _, err := Write(sources(t, head+"limits:\n- {name: a, domain: web, entries: [{key: kind, value: 'yes: \"#}'}], "+anyLimit,
 		"rules:\n- {domain: web, host: api.example.org, descriptors: {kind: {value: 'yes: \"#}'}}}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	limits := limitsOf(t, text)
 	for host, want := range map[string]int{"API.example.org:8443": 1, "api.example.org": 1, "api-example.org": 0, "x.api.example.org": 0} {
 		lists := sent(t, limits, request{"192.0.2.7", map[string]string{":authority": host}})

@@ -10,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 )
 
@@ -21,11 +22,9 @@ type request struct {
 
 // limitsOf returns the rate_limits of the local bound of a configuration, which are also those of its
 // virtual host.
-func limitsOf(t interface{ Fatal(...any) }, text string) (all []*route.RateLimit) {
+func limitsOf(t suite.T, text string) (all []*route.RateLimit) {
 	var whole any
-	if err := yaml.Unmarshal([]byte(text), &whole); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, yaml.Unmarshal([]byte(text), &whole))
 	for _, step := range []any{"static_resources", "listeners", 0, "filter_chains", 0, "filters", 0, "typed_config",
 		"http_filters", 0, "typed_config", "rate_limits"} {
 		if i, ok := step.(int); ok {
@@ -37,23 +36,17 @@ func limitsOf(t interface{ Fatal(...any) }, text string) (all []*route.RateLimit
 	plain := whole.([]any)
 	for _, one := range plain {
 		asJSON, err := json.Marshal(one)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		l := &route.RateLimit{}
-		if err := protojson.Unmarshal(asJSON, l); err != nil {
-			t.Fatal(err)
-		}
-		if err := l.ValidateAll(); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, protojson.Unmarshal(asJSON, l))
+		suite.Must(t, l.ValidateAll())
 		all = append(all, l)
 	}
 	return all
 }
 
 // sent returns the lists that Envoy sends for a request.
-func sent(t interface{ Fatal(...any) }, limits []*route.RateLimit, r request) (all [][]policy.KeyValue) {
+func sent(t suite.T, limits []*route.RateLimit, r request) (all [][]policy.KeyValue) {
 	for _, l := range limits {
 		var list []policy.KeyValue
 		for _, a := range l.GetActions() {
@@ -68,7 +61,7 @@ func sent(t interface{ Fatal(...any) }, limits []*route.RateLimit, r request) (a
 	return all
 }
 
-func entryOf(t interface{ Fatal(...any) }, a *route.RateLimit_Action, r request) (kv policy.KeyValue, fits bool) {
+func entryOf(t suite.T, a *route.RateLimit_Action, r request) (kv policy.KeyValue, fits bool) {
 	switch {
 	case a.GetMaskedRemoteAddress() != nil:
 		m, address := a.GetMaskedRemoteAddress(), netip.MustParseAddr(r.address)

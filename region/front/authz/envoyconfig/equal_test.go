@@ -15,15 +15,11 @@ import (
 	"github.com/quotad/quotad/region/front/authz"
 )
 
-func sources(t interface{ Fatal(...any) }, limits, mapping string) Sources {
+func sources(t suite.T, limits, mapping string) Sources {
 	d, err := policy.Parse("limits.yaml", []byte(limits))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	m, err := authz.Parse("authz.yaml", []byte(mapping))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return Sources{d, m, "web", "limits.yaml", "authz.yaml"}
 }
 
@@ -135,9 +131,7 @@ func TestCountsAsTheMappingDoes(t *testing.T) {
 		for range 8 {
 			r, asked := drawRequest(t)
 			o, err := s.Mapping.Map(asked)
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			var want []string
 			if o.Ruled && o.Request.Domain == "web" {
 				want = buckets(matcher, "web", nil, o.Request.Descriptors)

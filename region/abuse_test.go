@@ -1,13 +1,19 @@
 package region_test
 
 import (
+	"context"
+	"crypto/rand"
 	"testing"
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/suite"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/memory/store"
 )
 
 // TestNobodyRidesOnAnId: requests without an id are never decided together with a request that has
@@ -51,8 +57,7 @@ func TestNobodyRidesOnAnId(t *testing.T) {
 // tried again under its id, and that charge has a receipt of its own.
 func TestAnIdIsForgottenWithItsRefund(t *testing.T) {
 	d := documents.Parse(t, 1, alone, "name: m, limit: 10, window: 1h")
-	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n := c.running["us/n1"]
+	oneNode(t, d, func(t *testing.T, c *cluster, n *running) {
 		q := named("a", "order-7", 3)
 		q.Receipt = true
 		for round := range 3 {
@@ -110,53 +115,114 @@ func TestAbsurdCostsMakeNoDemand(t *testing.T) {
 // refund says the same after the document has changed.
 func TestALimitGoneIsNotRefunded(t *testing.T) {
 	hours := "name: h, limit: 100, window: 10h"
-	started(t, documents.Parse(t, 1, alone, "name: m, limit: 10, window: 1h", hours),
-		[]string{"us/n1"}, func(t *testing.T, c *cluster) {
-			n := c.running["us/n1"]
-			q := cost("a", 3)
-			q.Receipt = true
-			both, gone := n.check(t, q).Receipt, n.check(t, q).Receipt
-			refund := func(receipt string, repeated bool, want ...admit.RefundedCharge) {
-				t.Helper()
-				r, err := n.Refund(t.Context(), receipt)
-				if err != nil || r.Repeated != repeated || len(r.Charges) != 2 ||
-					r.Charges[0] != want[0] || r.Charges[1] != want[1] {
-					t.Errorf("refund: %+v, %v, want %+v", r, err, want)
-				}
+	oneNode(t, documents.Parse(t, 1, alone, "name: m, limit: 10, window: 1h", hours), func(t *testing.T, c *cluster, n *running) {
+		q := cost("a", 3)
+		q.Receipt = true
+		both, gone := n.check(t, q).Receipt, n.check(t, q).Receipt
+		refund := func(receipt string, repeated bool, want ...admit.RefundedCharge) {
+			t.Helper()
+			r, err := n.Refund(t.Context(), receipt)
+			if err != nil || r.Repeated != repeated || len(r.Charges) != 2 ||
+				r.Charges[0] != want[0] || r.Charges[1] != want[1] {
+				t.Errorf("refund: %+v, %v, want %+v", r, err, want)
 			}
-			m, h := admit.RefundedCharge{Limit: "m", Units: 3}, admit.RefundedCharge{Limit: "h",
-				Units: 3}
-			missing := admit.RefundedCharge{Limit: "m", Reason: "no such limit any more"}
-			refund(both, false, m, h)
-			suite.Must(t, n.Adopt(t.Context(), documents.Parse(t, 2, alone, hours)))
-			refund(both, true, m, h)
-			refund(gone, false, missing, h)
-			suite.Must(t, n.Adopt(t.Context(),
-				documents.Parse(t, 3, alone, "name: m, limit: 10, window: 1h", hours)))
-			refund(gone, true, missing, h)
-		})
+		}
+		m, h := admit.RefundedCharge{Limit: "m", Units: 3}, admit.RefundedCharge{Limit: "h",
+			Units: 3}
+		missing := admit.RefundedCharge{Limit: "m", Reason: "no such limit any more"}
+		refund(both, false, m, h)
+		suite.Must(t, n.Adopt(t.Context(), documents.Parse(t, 2, alone, hours)))
+		refund(both, true, m, h)
+		refund(gone, false, missing, h)
+		suite.Must(t, n.Adopt(t.Context(),
+			documents.Parse(t, 3, alone, "name: m, limit: 10, window: 1h", hours)))
+		refund(gone, true, missing, h)
+	})
 }
 
 // TestRaisingALimitKeepsWhatWasTaken: 20,000 a day count in ticks of a microsecond, 30,000 in ticks
 // of ten. What was taken before stays taken, and refill goes on.
 func TestRaisingALimitKeepsWhatWasTaken(t *testing.T) {
-	started(t, documents.Parse(t, 1, alone,
-		"name: m, algorithm: token_bucket, limit: 20000, window: 1h"), []string{"us/n1"},
-		func(t *testing.T, c *cluster) {
-			n := c.running["us/n1"]
-			if d := n.check(t, cost("a", 18000)); !d.Allowed {
-				t.Fatalf("18,000 of 20,000: %+v", d)
+	oneNode(t, documents.Parse(t, 1, alone,
+		"name: m, algorithm: token_bucket, limit: 20000, window: 1h"), func(t *testing.T, c *cluster, n *running) {
+		if d := n.check(t, cost("a", 18000)); !d.Allowed {
+			t.Fatalf("18,000 of 20,000: %+v", d)
+		}
+		suite.Must(t, n.Adopt(t.Context(),
+			documents.Parse(t, 2, alone,
+				"name: m, algorithm: token_bucket, limit: 30000, window: 1h")))
+		d := n.check(t, cost("a", 19999))
+		if d.Allowed || d.RetryAfter <= 0 || d.RetryAfter > time.Hour {
+			t.Fatalf("19,999 more of 30,000: %+v", d)
+		}
+		time.Sleep(d.RetryAfter)
+		if d := n.check(t, cost("a", 19999)); !d.Allowed {
+			t.Errorf("at the retry time: %+v", d)
+		}
+	})
+}
+
+// TestAForgedRecallStopsNoLending: if calls between regions are in plain text, anybody can call in
+// the name of any node. A question of generation 2^51 in the name of our region or of a peer does
+// not stop lending or borrowing.
+func TestAForgedRecallStopsNoLending(t *testing.T) {
+	d := documents.Parse(t, 1, threeRegions, "name: m, limit: 1000, window: 1h")
+	started(t, d, []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
+		us := c.running["us/n1"]
+		us.check(t, request("a"))
+		for _, n := range c.running {
+			n.check(t, request("a"))
+			for _, region := range []string{"us", "eu", "ap"} {
+				id := string(n.tenure.Rules().Document.Limits[0].Bucket(request("a").Descriptors))
+				all, err := n.rights.Answer(t.Context(), exchange.Question{From: region,
+					Node: "forger", Generation: 1 << 51,
+					Buckets: []exchange.Doubt{{Bucket: id}}})
+				if err != nil || len(all.All) != 1 || !all.All[0].Refused {
+					t.Errorf("a question in the name of %s: %+v, %v", region, all, err)
+				}
 			}
-			suite.Must(t, n.Adopt(t.Context(),
-				documents.Parse(t, 2, alone,
-					"name: m, algorithm: token_bucket, limit: 30000, window: 1h")))
-			d := n.check(t, cost("a", 19999))
-			if d.Allowed || d.RetryAfter <= 0 || d.RetryAfter > time.Hour {
-				t.Fatalf("19,999 more of 30,000: %+v", d)
+		}
+		admitted := 0
+		for range 900 {
+			if us.check(t, request("a")).Allowed {
+				admitted++
 			}
-			time.Sleep(d.RetryAfter)
-			if d := n.check(t, cost("a", 19999)); !d.Allowed {
-				t.Errorf("at the retry time: %+v", d)
-			}
-		})
+			time.Sleep(10 * time.Millisecond)
+		}
+		if s := us.Status().Exchange; admitted < 650 || s.Borrowed < 300 ||
+			s.GenerationsRefused != 3 || s.Fenced {
+			t.Errorf("%d of 900 admitted, %d borrowed, %d generations refused, fenced %t", admitted,
+				s.Borrowed, s.GenerationsRefused, s.Fenced)
+		}
+	})
+}
+
+// watched connects to a region's store and tells a test when requests are sent to be decided.
+type watched struct {
+	store.Servers
+	decides func() // called before each round trip with decisions
+}
+
+// Exec implements store.Servers.
+func (w *watched) Exec(ctx context.Context, calls []store.Call) []store.Reply {
+	for _, c := range calls {
+		if _, decides := c.Op.(*store.Op[algorithms.Items, algorithms.ItemsDecided]); decides {
+			w.decides()
+			break
+		}
+	}
+	return w.Servers.Exec(ctx, calls)
+}
+
+// startWatched starts a node on a twin, and has decides called before each round trip in which the
+// store decides requests.
+func (c *cluster) startWatched(name string, d *policy.Document, decides func()) *running {
+	c.t.Helper()
+	return c.start(name, d, func(cfg *region.Config) {
+		_ = cfg.Store.Close()
+		_, way := c.onTwin(cfg.Region).Connect(time.Now)
+		cfg.Store = store.New(store.Parts{Servers: &watched{way, decides},
+			Address: store.AddressOf("in memory"),
+			Timeout: time.Hour, Deadline: c.deadline, NewSecret: rand.Text})
+	})
 }

@@ -23,8 +23,7 @@ var halves = []string{"us: {weight: 1}", "eu: {weight: 1}"}
 func TestAdoptRefuses(t *testing.T) {
 	second := "name: second, limit: 100, window: 1s"
 	d := documents.Parse(t, 2, halves, second)
-	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n := c.running["us/n1"]
+	oneNode(t, d, func(t *testing.T, c *cluster, n *running) {
 		for name, tc := range map[string]struct {
 			version int
 			regions []string
@@ -56,76 +55,72 @@ func TestAdoptRefuses(t *testing.T) {
 
 // A region that is alone has nobody to wait for.
 func TestAdoptChangesLimitsAtOnce(t *testing.T) {
-	started(t, documents.Parse(t, 1, alone, "name: minute, limit: 100, window: 1m"),
-		[]string{"us/n1"}, func(t *testing.T, c *cluster) {
-			n := c.running["us/n1"]
-			if got, _ := n.drain(t, request("a"), 200); got != 100 {
-				t.Fatalf("%d admitted, want 100", got)
+	oneNode(t, documents.Parse(t, 1, alone, "name: minute, limit: 100, window: 1m"), func(t *testing.T, c *cluster, n *running) {
+		if got, _ := n.drain(t, request("a"), 200); got != 100 {
+			t.Fatalf("%d admitted, want 100", got)
+		}
+		for i, tc := range []struct {
+			limit string
+			// admitted further, in the same cell: raising or lowering a limit keeps the counts
+			// of its buckets
+			admitted int
+			units    quantity.Units
+		}{
+			{"limit: 150, window: 1m", 50, 150},
+			{"limit: 30, window: 1m", 0, 30},
+			{"limit: 160, window: 1m", 10, 160},
+			// Another algorithm or window is another bucket, beside which the old one is
+			// charged until what it counts is over.
+			{"algorithm: sliding_window_counter, limit: 160, window: 1m", 0, 160},
+			{"algorithm: sliding_window_log, limit: 160, window: 1m", 0, 160},
+			{"limit: 160, window: 59s", 0, 160},
+			{"limit: 20, window: 1h", 0, 160},
+		} {
+			d := documents.Parse(t, i+2, alone, "name: minute, "+tc.limit)
+			suite.Must(t, n.Adopt(t.Context(), d))
+			got, last := n.drain(t, request("a"), 200)
+			if got != tc.admitted || last.LimitUnits != tc.units {
+				t.Errorf("%s: %d admitted, want %d; then %+v", tc.limit, got, tc.admitted, last)
 			}
-			for i, tc := range []struct {
-				limit string
-				// admitted further, in the same cell: raising or lowering a limit keeps the counts
-				// of its buckets
-				admitted int
-				units    quantity.Units
-			}{
-				{"limit: 150, window: 1m", 50, 150},
-				{"limit: 30, window: 1m", 0, 30},
-				{"limit: 160, window: 1m", 10, 160},
-				// Another algorithm or window is another bucket, beside which the old one is
-				// charged until what it counts is over.
-				{"algorithm: sliding_window_counter, limit: 160, window: 1m", 0, 160},
-				{"algorithm: sliding_window_log, limit: 160, window: 1m", 0, 160},
-				{"limit: 160, window: 59s", 0, 160},
-				{"limit: 20, window: 1h", 0, 160},
-			} {
-				d := documents.Parse(t, i+2, alone, "name: minute, "+tc.limit)
-				suite.Must(t, n.Adopt(t.Context(), d))
-				got, last := n.drain(t, request("a"), 200)
-				if got != tc.admitted || last.LimitUnits != tc.units {
-					t.Errorf("%s: %d admitted, want %d; then %+v", tc.limit, got, tc.admitted, last)
-				}
-			}
-			time.Sleep(10 * time.Minute) // what the earlier windows count is over
-			if got, last := n.drain(t, request("a"), 200); got != 20 || last.LimitUnits != 20 {
-				t.Errorf("later: %d admitted, want 20; then %+v", got, last)
-			}
-			if got := n.Status().Epoch; strings.Contains(got, "+") || !strings.HasPrefix(got, "8-") {
-				t.Errorf("open at last: %s", got)
-			}
-		})
+		}
+		time.Sleep(10 * time.Minute) // what the earlier windows count is over
+		if got, last := n.drain(t, request("a"), 200); got != 20 || last.LimitUnits != 20 {
+			t.Errorf("later: %d admitted, want 20; then %+v", got, last)
+		}
+		if got := n.Status().Epoch; strings.Contains(got, "+") || !strings.HasPrefix(got, "8-") {
+			t.Errorf("open at last: %s", got)
+		}
+	})
 }
 
 // A document that one region is given reaches the other. Until then the regions do not trade the
 // limit that it changes, and each uses the lesser of what the two documents give it.
 func TestADocumentReachesTheOtherRegion(t *testing.T) {
 	limit := "name: second, limit: 100, window: 1s"
-	started(t, documents.Parse(t, 1, halves, limit), []string{"us/n1", "eu/n1"},
-		func(t *testing.T, c *cluster) {
-			us, eu := c.running["us/n1"], c.running["eu/n1"]
-			raised := documents.Parse(t, 2, halves, "name: second, limit: 120, window: 1s")
-			suite.Must(t, us.Adopt(t.Context(), raised))
-			if got, last := us.drain(t, request("a"), 200); got != 50 || last.LimitUnits != 120 {
-				t.Errorf("us, at once: %d admitted, want 50; then %+v", got, last)
+	twoRegions(t, documents.Parse(t, 1, halves, limit), func(t *testing.T, c *cluster, us, eu *running) {
+		raised := documents.Parse(t, 2, halves, "name: second, limit: 120, window: 1s")
+		suite.Must(t, us.Adopt(t.Context(), raised))
+		if got, last := us.drain(t, request("a"), 200); got != 50 || last.LimitUnits != 120 {
+			t.Errorf("us, at once: %d admitted, want 50; then %+v", got, last)
+		}
+		time.Sleep(2 * time.Second)
+		for _, n := range c.running {
+			if s := n.Status(); s.Epoch != raised.Epoch().String() || s.Peers[0].Degraded {
+				t.Errorf("%s: %+v", n.name, s)
 			}
-			time.Sleep(2 * time.Second)
-			for _, n := range c.running {
-				if s := n.Status(); s.Epoch != raised.Epoch().String() || s.Peers[0].Degraded {
-					t.Errorf("%s: %+v", n.name, s)
-				}
+		}
+		nextCell(time.Second)
+		for _, n := range []*running{us, eu} {
+			if got, last := n.drain(t, request("a"), 200); got != 60 || last.LimitUnits != 120 {
+				t.Errorf("%s: %d admitted, want 60; then %+v", n.name, got, last)
 			}
-			nextCell(time.Second)
-			for _, n := range []*running{us, eu} {
-				if got, last := n.drain(t, request("a"), 200); got != 60 || last.LimitUnits != 120 {
-					t.Errorf("%s: %d admitted, want 60; then %+v", n.name, got, last)
-				}
-			}
-			before := us.counter(t, "units_borrowed")
-			us.load(t, request("a"), 2, 2*time.Second) // three times its part
-			if us.counter(t, "units_borrowed") == before {
-				t.Error("nothing borrowed though both have the same document")
-			}
-		})
+		}
+		before := us.counter(t, "units_borrowed")
+		us.load(t, request("a"), 2, 2*time.Second) // three times its part
+		if us.counter(t, "units_borrowed") == before {
+			t.Error("nothing borrowed though both have the same document")
+		}
+	})
 }
 
 // A region that is new has nothing until those that shrink for it have acknowledged its document,
@@ -181,26 +176,24 @@ func TestANewNodeJoinsWhatIsOpen(t *testing.T) {
 // A region that a document removes serves nothing, and says so. One that leaves it out is not taken.
 func TestARegionThatLeftTheDocument(t *testing.T) {
 	limit := "name: second, limit: 100, window: 1s"
-	started(t, documents.Parse(t, 1, halves, limit), []string{"us/n1", "eu/n1"},
-		func(t *testing.T, c *cluster) {
-			us, eu := c.running["us/n1"], c.running["eu/n1"]
-			without := documents.Parse(t, 2, []string{"eu: {weight: 1}"}, limit)
-			if err := eu.Adopt(t.Context(), without); !errors.Is(err, barrier.ErrLeftOut) {
-				t.Fatalf("us is left out without a word: %v", err)
-			}
-			suite.Must(t, eu.Adopt(t.Context(), documents.With(t, "removed: [us]", without)))
-			time.Sleep(4 * time.Second)
-			nextCell(time.Second)
-			if got, last := us.drain(t, request("a"), 10); got != 0 {
-				t.Errorf("us: %d admitted; then %+v", got, last)
-			}
-			if err := us.Ready(); err == nil || !strings.Contains(err.Error(), `removes region "us"`) {
-				t.Errorf("us is ready: %v", err)
-			}
-			if got, last := eu.drain(t, request("a"), 200); got != 100 {
-				t.Errorf("eu: %d admitted, want 100; then %+v", got, last)
-			}
-		})
+	twoRegions(t, documents.Parse(t, 1, halves, limit), func(t *testing.T, c *cluster, us, eu *running) {
+		without := documents.Parse(t, 2, []string{"eu: {weight: 1}"}, limit)
+		if err := eu.Adopt(t.Context(), without); !errors.Is(err, barrier.ErrLeftOut) {
+			t.Fatalf("us is left out without a word: %v", err)
+		}
+		suite.Must(t, eu.Adopt(t.Context(), documents.With(t, "removed: [us]", without)))
+		time.Sleep(4 * time.Second)
+		nextCell(time.Second)
+		if got, last := us.drain(t, request("a"), 10); got != 0 {
+			t.Errorf("us: %d admitted; then %+v", got, last)
+		}
+		if err := us.Ready(); err == nil || !strings.Contains(err.Error(), `removes region "us"`) {
+			t.Errorf("us is ready: %v", err)
+		}
+		if got, last := eu.drain(t, request("a"), 200); got != 100 {
+			t.Errorf("eu: %d admitted, want 100; then %+v", got, last)
+		}
+	})
 }
 
 // A region that begins with a document that leaves out another one, by a slip, does not start.
@@ -295,8 +288,7 @@ func TestAdoptWithoutTheStore(t *testing.T) {
 	old, raised := documents.Parse(t, 1, alone, limit), documents.Parse(t, 2, alone,
 		"name: second, limit: 120, window: 1s, on_store_failure: deny")
 	t.Run("lost and opened anew", func(t *testing.T) {
-		started(t, old, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-			n := c.running["us/n1"]
+		oneNode(t, old, func(t *testing.T, c *cluster, n *running) {
 			c.flushAll("us")
 			adopted := make(chan error, 1)
 			go func() { adopted <- n.Adopt(t.Context(), raised) }()
@@ -313,8 +305,7 @@ func TestAdoptWithoutTheStore(t *testing.T) {
 		})
 	})
 	t.Run("out of reach", func(t *testing.T) {
-		started(t, old, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-			n := c.running["us/n1"]
+		oneNode(t, old, func(t *testing.T, c *cluster, n *running) {
 			c.loseStore("us")
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()

@@ -3,6 +3,7 @@ package region_test
 import (
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/chaos/lab/suite"
+	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/memory/store"
 )
@@ -93,6 +95,17 @@ func (c *cluster) behind(r *relay, region string) (reconnect func()) {
 	r.lead(direct.URL)
 	c.servers[region] = &servers.Server{URL: r.url(), Now: direct.Now}
 	return func() { r.lead(direct.URL) }
+}
+
+// startBehind starts a node that alone reaches its region's Redis through a relay.
+func (c *cluster) startBehind(r *relay, name string, d *policy.Document) (n *running, reconnect func()) {
+	c.t.Helper()
+	of, _, _ := strings.Cut(name, "/")
+	direct := c.servers[of]
+	reconnect = c.behind(r, of)
+	n = c.start(name, d)
+	c.servers[of] = direct
+	return n, reconnect
 }
 
 // The first call that fails trips the breaker. From then on no request waits for the store, and a

@@ -100,8 +100,7 @@ func TestRowsOfAJournal(t *testing.T) {
 func TestShortWindowsAreNotWrittenDown(t *testing.T) {
 	d := documents.Parse(t, 1, alone, "name: minute, limit: 1000, window: 1m",
 		long(algorithms.FixedWindow, 1000, ""))
-	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n := c.running["us/n1"]
+	oneNode(t, d, func(t *testing.T, c *cluster, n *running) {
 		n.load(t, request("a"), 1, 500*time.Millisecond)
 		time.Sleep(3 * time.Second)
 		for _, a := range n.tenure.Rules().Match(asked(request("a"))) {

@@ -11,9 +11,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/bubble"
 	labcluster "github.com/quotad/quotad/chaos/lab/cluster"
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/chaos/lab/suite"
@@ -44,6 +46,7 @@ type cluster struct {
 	twins   map[string]*lab.Twin       // by region: used instead of its server
 	sizes   map[string]int             // nodes by region
 	running map[string]*running
+	given   map[string]*policy.Document // what nodes were last started with
 
 	bootstrap bool          // what nodes are told at their start
 	alone     bool          // and whether that holds although nobody can be asked
@@ -69,7 +72,7 @@ type running struct {
 // newCluster returns a cluster of nodes of these names, none of them started.
 func newCluster(t *testing.T, dir string, nodes ...string) *cluster {
 	c := &cluster{Cluster: labcluster.New(dir, nodes...), t: t, servers: map[string]*servers.Server{},
-		twins: map[string]*lab.Twin{}, sizes: map[string]int{}, running: map[string]*running{},
+		twins: map[string]*lab.Twin{}, sizes: map[string]int{}, running: map[string]*running{}, given: map[string]*policy.Document{},
 		bootstrap: true, deadline: storeTimeout}
 	for _, name := range nodes {
 		region, _, _ := strings.Cut(name, "/")
@@ -114,6 +117,39 @@ func started(t *testing.T, d *policy.Document, nodes []string, f func(t *testing
 		}
 		c.meet()
 		f(t, c)
+	})
+}
+
+// oneNode is started with us/n1 alone.
+func oneNode(t *testing.T, d *policy.Document, f func(t *testing.T, c *cluster, n *running)) {
+	t.Helper()
+	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) { f(t, c, c.running["us/n1"]) })
+}
+
+// twoRegions is started with one node of us, and one of eu.
+func twoRegions(t *testing.T, d *policy.Document, f func(t *testing.T, c *cluster, us, eu *running)) {
+	t.Helper()
+	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+		f(t, c, c.running["us/n1"], c.running["eu/n1"])
+	})
+}
+
+// mates runs a test on the nodes of one region, which have found each other. A window of the limit
+// long has just begun, which has so many units.
+func mates(t *testing.T, units int, nodes []string, f func(t *testing.T, c *cluster)) {
+	t.Helper()
+	d := documents.Parse(t, 1, alone, long(algorithms.FixedWindow, units, ""))
+	started(t, d, nodes, func(t *testing.T, c *cluster) {
+		nextCell(10 * time.Minute)
+		f(t, c)
+	})
+}
+
+// twoMates is mates of two nodes.
+func twoMates(t *testing.T, units int, f func(t *testing.T, c *cluster, n1, n2 *running)) {
+	t.Helper()
+	mates(t, units, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+		f(t, c, c.running["us/n1"], c.running["us/n2"])
 	})
 }
 
@@ -198,9 +234,15 @@ func (c *cluster) tryStart(name string, d *policy.Document, changes ...func(*reg
 	c.t.Helper()
 	n, err := c.begin(c.config(name, d, changes...))
 	if err == nil {
-		c.running[name] = n
+		c.running[name], c.given[name] = n, d
 	}
 	return n, err
+}
+
+// again starts a node that was stopped, with the document that it was started with before.
+func (c *cluster) again(name string) *running {
+	c.t.Helper()
+	return c.start(name, c.given[name])
 }
 
 func (c *cluster) start(name string, d *policy.Document, changes ...func(*region.Config)) *running {
@@ -291,8 +333,7 @@ func (c *cluster) flushAll(region string) {
 		twin.Flush()
 		return
 	}
-	c.redis(region, func(ctx context.Context,
-		client *redis.Client) error {
+	c.redis(region, func(ctx context.Context, client *redis.Client) error {
 		return client.FlushAll(ctx).Err()
 	})
 }
@@ -300,88 +341,4 @@ func (c *cluster) flushAll(region string) {
 // nextCell sleeps until a tenth into the next cell of a length.
 func nextCell(window time.Duration) {
 	time.Sleep(time.Until(time.Now().Truncate(window).Add(window + window/10)))
-}
-
-// check makes a request that must be decided.
-func (n *running) check(t *testing.T, q admit.Request) admit.Decision {
-	t.Helper()
-	d, err := n.Check(t.Context(), q)
-	if err != nil {
-		t.Fatalf("%s: %v", n.name, err)
-	}
-	return d
-}
-
-// drain makes requests of one unit until one is denied, and returns how many were admitted and the
-// denial.
-func (n *running) drain(t *testing.T, q admit.Request, most int) (admitted int,
-	last admit.Decision) {
-	t.Helper()
-	for range most {
-		if last = n.check(t, q); !last.Allowed {
-			return admitted, last
-		}
-		admitted++
-	}
-	t.Fatalf("%s: all of %d requests were admitted", n.name, most)
-	return 0, last
-}
-
-// usesUp makes requests for an account until one is denied, and returns how many were admitted.
-func (n *running) usesUp(t *testing.T, account string) (admitted int) {
-	t.Helper()
-	for n.check(t, request(account)).Allowed {
-		admitted++
-	}
-	return admitted
-}
-
-// admitsNothing asks for an account once a second for so long, and fails the test if a request is
-// admitted. It returns the last answer.
-func (n *running) admitsNothing(t *testing.T, account string, seconds int) (last admit.Decision) {
-	t.Helper()
-	for i := range seconds {
-		if last = n.check(t, request(account)); last.Allowed {
-			t.Fatalf("%s, after %d s: what was used of %s is admitted again: %+v", n.name, i, account, last)
-		}
-		time.Sleep(time.Second)
-	}
-	return last
-}
-
-// decides waits until a node answers requests of each account for a reason, such as WithinLimit.
-func (c *cluster) decides(n *running, within time.Duration, reason admit.Reason, accounts ...string) {
-	c.t.Helper()
-	for _, account := range accounts {
-		c.within(within, n.name+" to decide "+account, func() bool {
-			return n.check(c.t, request(account)).Reason == reason
-		})
-	}
-}
-
-// load makes units of demand every 10 ms for a while and returns what was admitted, by cell.
-func (n *running) load(t *testing.T, q admit.Request, units int,
-	d time.Duration) map[int64]quantity.Units {
-	t.Helper()
-	admitted := map[int64]quantity.Units{}
-	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		for range units {
-			if d := n.check(t, q); d.Allowed {
-				admitted[int64(d.Cell)] += q.Cost
-			}
-		}
-	}
-	return admitted
-}
-
-// counter reads one of the node's running totals.
-func (n *running) counter(t *testing.T, name string) quantity.Units {
-	t.Helper()
-	for _, c := range n.Status().Counters() {
-		if c.Name == name {
-			return quantity.Units(c.Value)
-		}
-	}
-	t.Fatalf("no counter %q", name)
-	return 0
 }

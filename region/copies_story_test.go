@@ -17,14 +17,11 @@ import (
 // reach its peer port. What it is told it keeps, though it is later than all that it had from the Redis.
 func TestAMateWithoutItsRedisKeepsCopies(t *testing.T) {
 	r := startRelay(t)
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	d := documents.Parse(t, 1, alone, long("fixed_window", 100, ""))
 	inBubble(t, []string{"us/n2", "us/n1"}, func(t *testing.T, c *cluster) {
 		c.onRedis("us")
 		n2 := c.start("us/n2", d)
-		direct := c.servers["us"]
-		reconnect := c.behind(r, "us")
-		n1 := c.start("us/n1", d)
-		c.servers["us"] = direct
+		n1, reconnect := c.startBehind(r, "us/n1", d)
 		c.meet()
 		nextCell(10 * time.Minute)
 		n2.check(t, request("a"))
@@ -45,7 +42,7 @@ func TestAMateWithoutItsRedisKeepsCopies(t *testing.T) {
 func TestNamesOfTheJournalWereHeardBeforeTheLoss(t *testing.T) {
 	for _, after := range []int{10, 13, 16, 19} {
 		t.Run(fmt.Sprint(after), func(t *testing.T) {
-			d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+			d := documents.Parse(t, 1, alone, long("fixed_window", 100, ""))
 			inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 				c.sizes["us"] = 1
 				c.start("us/n1", d)
@@ -68,7 +65,7 @@ func TestNamesOfTheJournalWereHeardBeforeTheLoss(t *testing.T) {
 // node has read the store, or before another one has because the node was gone. The store did not have that
 // bucket any more, so nobody knows what the node used of it.
 func TestWhoReadTheStoreKnowsNothingOfADeletedBucket(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	d := documents.Parse(t, 1, alone, long("fixed_window", 100, ""))
 	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		c.onRedis("us")
 		n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
@@ -89,27 +86,17 @@ func TestWhoReadTheStoreKnowsNothingOfADeletedBucket(t *testing.T) {
 		}
 		c.start("us/n2", d)
 		c.meet()
-		for i := range 60 {
-			if d := n1.check(t, request("a")); d.Allowed {
-				t.Fatalf("after %d s what us/n2 used is admitted again: %+v", i, d)
-			}
-			time.Sleep(time.Second)
-		}
+		n1.admitsNothing(t, "a", 60)
 	})
 }
 
 // TestAMateThatHangsHoldsUpNoOther: one of two mates does not answer, and gossip sees it all the same. The other
 // one has its copies in time.
 func TestAMateThatHangsHoldsUpNoOther(t *testing.T) {
-	waits := 0
-	const phases = 4
-	for phase := range phases {
+	for phase := range 4 {
 		t.Run(fmt.Sprint(phase), func(t *testing.T) {
-			d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
-			inBubble(t, []string{"us/n1", "us/n2", "us/n3"}, func(t *testing.T, c *cluster) {
-				n1, _, n3 := c.start("us/n1", d), c.start("us/n2", d), c.start("us/n3", d)
-				c.meet()
-				nextCell(10 * time.Minute)
+			mates(t, 100, []string{"us/n1", "us/n2", "us/n3"}, func(t *testing.T, c *cluster) {
+				n1, n3 := c.running["us/n1"], c.running["us/n3"]
 				for range 50 {
 					n3.check(t, request("a"))
 				}
@@ -122,24 +109,15 @@ func TestAMateThatHangsHoldsUpNoOther(t *testing.T) {
 				}
 				c.stop("us/n3")
 				c.flushAll("us")
-				for range 60 {
-					if n1.check(t, request("a")).Reason == admit.WithinLimit {
-						return
-					}
-					time.Sleep(time.Second)
-				}
-				waits++
+				c.decides(n1, time.Minute, admit.WithinLimit, "a") // it has a copy of all
 			})
 		})
-	}
-	if waits > 0 {
-		t.Errorf("in %d of %d phases us/n3 is waited for, though us/n1 has a copy of all", waits, phases)
 	}
 }
 
 // TestACopyInAJournalThatCannotBeRead: a copy tells nothing if the journal that has it cannot be read.
 func TestACopyInAJournalThatCannotBeRead(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	d := documents.Parse(t, 1, alone, long("fixed_window", 100, ""))
 	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		n1 := c.start("us/n1", d, func(cfg *region.Config) { cfg.Memory.Uses = 2 })
 		n2 := c.start("us/n2", d)
@@ -176,16 +154,11 @@ func TestACopyWhileWindowsStandStill(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		m.Network.CutBoth("us/n1", "us/n2", time.Hour)
 		time.Sleep(5 * time.Second)
-		used := n2.usesUp(t, "a")
+		n2.usesUp(t, "a")
 		time.Sleep(20 * time.Second)
 		m.stop("us/n2")
 		m.flushAll("us")
-		for range 60 {
-			if d := n1.check(t, request("a")); d.Allowed && d.Reason == admit.WithinLimit {
-				t.Fatalf("what us/n2 used (%d) is admitted again: %+v", used, d)
-			}
-			time.Sleep(time.Second)
-		}
+		n1.admitsNothing(t, "a", 60)
 	})
 }
 
@@ -196,11 +169,7 @@ func TestWhatACopyLacks(t *testing.T) {
 	most := 0
 	for phase := range 10 {
 		t.Run(fmt.Sprint(phase), func(t *testing.T) {
-			d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 1000, ""))
-			inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
-				n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
-				c.meet()
-				nextCell(10 * time.Minute)
+			twoMates(t, 1000, func(t *testing.T, c *cluster, n1, n2 *running) {
 				used := 0
 				for range 200 {
 					if n2.check(t, request("a")).Allowed {
@@ -240,7 +209,7 @@ func TestWhatACopyLacks(t *testing.T) {
 // TestAWalkThatBeginsWhileTheStoreIsOpened: the disk of a node is slow while it opens a store that has lost its
 // data. It goes by the loss at once, and does not vouch for what the store had before.
 func TestAWalkThatBeginsWhileTheStoreIsOpened(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	d := documents.Parse(t, 1, alone, long("fixed_window", 100, ""))
 	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		twin := c.onTwin("us")
 		c.Network.SetDelayAll(time.Millisecond)
@@ -295,11 +264,7 @@ func TestAWalkThatBeginsWhileTheStoreIsOpened(t *testing.T) {
 // TestCopiesThatAreOldAreNotCounted: while its journal takes no writes a node tells nothing new, and says that
 // nobody has a copy.
 func TestCopiesThatAreOldAreNotCounted(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
-	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
-		_, n2 := c.start("us/n1", d), c.start("us/n2", d)
-		c.meet()
-		nextCell(10 * time.Minute)
+	twoMates(t, 100, func(t *testing.T, c *cluster, _, n2 *running) {
 		n2.check(t, request("a"))
 		time.Sleep(3 * time.Second)
 		_ = n2.journal.Close() // stands for a disk that fails
@@ -311,4 +276,69 @@ func TestCopiesThatAreOldAreNotCounted(t *testing.T) {
 			t.Errorf("%d nodes are said to have a copy that is two seconds old at most", n)
 		}
 	})
+}
+
+// TestANodeThatRestartedTakesCopies: a node restarts, and one of the others is lost with the Redis. The third
+// has a copy of that one, and tells the node that restarted.
+func TestANodeThatRestartedTakesCopies(t *testing.T) {
+	for phase := range 4 {
+		t.Run(fmt.Sprint(phase), func(t *testing.T) {
+			mates(t, 100, []string{"us/n1", "us/n2", "us/n3"}, func(t *testing.T, c *cluster) {
+				c.running["us/n3"].check(t, request("a"))
+				time.Sleep(time.Duration(15+2*phase) * time.Second)
+				c.stop("us/n1")
+				c.stop("us/n3")
+				c.flushAll("us")
+				c.decides(c.again("us/n1"), time.Minute, admit.WithinLimit, "a") // us/n2 has a copy of all
+			})
+		})
+	}
+}
+
+// TestACopySaysNothingOfShortWindows: copies have use of long windows only. That a bucket of a minute was not
+// used nobody can tell for a node that is lost.
+func TestACopySaysNothingOfShortWindows(t *testing.T) {
+	d := documents.Parse(t, 1, alone, "name: minute, limit: 100, window: 1m, on_store_failure: deny")
+	started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+		n1, n2 := c.running["us/n1"], c.running["us/n2"]
+		nextCell(time.Minute)
+		cell, used := n2.check(t, request("a")).Cell, 1
+		used += n2.usesUp(t, "a")
+		time.Sleep(3 * time.Second)
+		c.stop("us/n2")
+		c.flushAll("us")
+		c.decides(n1, 5*time.Second, admit.Recovering, "b")
+		for range 48 {
+			if d := n1.check(t, request("a")); d.Allowed && d.Cell == cell {
+				used++
+			}
+			time.Sleep(time.Second)
+		}
+		if used > 100 {
+			t.Errorf("%d admitted of 100 in one window", used)
+		}
+	})
+}
+
+// TestManyNodesAreLost: the zone of three of six nodes is lost with the Redis, and each has a copy at one of the
+// others. Gossip takes a while to notice the last of them, and then nobody is waited for.
+func TestManyNodesAreLost(t *testing.T) {
+	for phase := range 2 {
+		t.Run(fmt.Sprint(phase), func(t *testing.T) {
+			mates(t, 100, []string{"us/n1", "us/n2", "us/n3", "us/n4", "us/n5", "us/n6"}, func(t *testing.T, c *cluster) {
+				for _, n := range c.running {
+					n.check(t, request("a"))
+				}
+				time.Sleep(5*time.Second + time.Duration(phase)*250*time.Millisecond)
+				for _, name := range []string{"us/n1", "us/n2", "us/n3"} {
+					n := c.running[name]
+					delete(c.running, name)
+					go func() { _ = n.Close() }()
+				}
+				time.Sleep(time.Millisecond)
+				c.flushAll("us")
+				c.decides(c.running["us/n4"], 90*time.Second, admit.WithinLimit, "a") // each has a copy
+			})
+		})
+	}
 }

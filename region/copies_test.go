@@ -16,7 +16,7 @@ import (
 // seconds: exactly those that were at rest for a second, and the others but for a hundredth of the split
 // and a second's admissions.
 func TestARegionWithoutAZone(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 1000, ""))
+	d := documents.Parse(t, 1, alone, long("fixed_window", 1000, ""))
 	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		twin := c.onTwin("us")
 		n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
@@ -43,9 +43,7 @@ func TestARegionWithoutAZone(t *testing.T) {
 		twin.Restart()
 		twin.SetDown(false)
 		lost := time.Now()
-		for _, account := range []string{"rests", "both", "busy", "many699", "unused"} {
-			c.decides(n1, 20*time.Second, admit.WithinLimit, account)
-		}
+		c.decides(n1, 20*time.Second, admit.WithinLimit, "rests", "both", "busy", "many699", "unused")
 		t.Logf("all are decided again after %v", time.Since(lost).Round(time.Millisecond))
 		for account, want := range map[string]int{"rests": 300, "both": 600, "many699": 1, "busy": busy - 10 - 50} {
 			if used := int(n1.state(t, request(account)).Used); used < want {
@@ -58,11 +56,7 @@ func TestARegionWithoutAZone(t *testing.T) {
 // TestARegionWithoutAZoneThatIsBackAtOnce: the same, where an empty Redis is there before gossip has noticed
 // that the other node is gone.
 func TestARegionWithoutAZoneThatIsBackAtOnce(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
-	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
-		n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
-		c.meet()
-		nextCell(10 * time.Minute)
+	twoMates(t, 100, func(t *testing.T, c *cluster, n1, n2 *running) {
 		n2.usesUp(t, "a")
 		time.Sleep(3 * time.Second)
 		c.stop("us/n2")
@@ -82,11 +76,7 @@ func TestARegionWithoutAZoneThatIsBackAtOnce(t *testing.T) {
 // TestACopyThatIsBehindIsNoWitness: a node is cut off from its mate, and goes on. Then it is lost with the
 // Redis. What its mate has of it is too old.
 func TestACopyThatIsBehindIsNoWitness(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
-	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
-		n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
-		c.meet()
-		nextCell(10 * time.Minute)
+	twoMates(t, 100, func(t *testing.T, c *cluster, n1, n2 *running) {
 		n2.check(t, request("a"))
 		time.Sleep(3 * time.Second)
 		c.Network.CutBoth("us/n1", "us/n2", time.Hour)
@@ -106,15 +96,12 @@ func TestACopyThatIsBehindIsNoWitness(t *testing.T) {
 // late as all that it knows, and proves nothing as long as the mate lives.
 func TestANodeThatOthersHear(t *testing.T) {
 	r := startRelay(t)
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"}, long("fixed_window", 100, ", lending_limit: 0"))
+	d := documents.Parse(t, 1, halves, long("fixed_window", 100, ", lending_limit: 0"))
 	inBubble(t, []string{"eu/n1", "us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		_ = c.start("eu/n1", d).journal.Close() // a disk that fails: it takes no copies
 		c.onRedis("us")
 		n2 := c.start("us/n2", d)
-		direct := c.servers["us"]
-		reconnect := c.behind(r, "us")
-		n1 := c.start("us/n1", d)
-		c.servers["us"] = direct
+		n1, reconnect := c.startBehind(r, "us/n1", d)
 		c.meet()
 		nextCell(10 * time.Minute)
 		n2.check(t, request("a"))
@@ -132,11 +119,7 @@ func TestANodeThatOthersHear(t *testing.T) {
 
 // TestANodeThatEndsInOrderLeavesAll: what a node saw until its end is known to its mate to the unit.
 func TestANodeThatEndsInOrderLeavesAll(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 1000, ""))
-	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
-		n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
-		c.meet()
-		nextCell(10 * time.Minute)
+	twoMates(t, 1000, func(t *testing.T, c *cluster, n1, n2 *running) {
 		for range 7 { // less than a hundredth
 			n2.check(t, request("a"))
 		}
@@ -155,7 +138,7 @@ func TestANodeThatEndsInOrderLeavesAll(t *testing.T) {
 // knows from its journal that another one used the Redis, which is gone, and waits for it. Without that
 // the configuration, by which the region has one node, would let it give all again.
 func TestNamesOutliveARestart(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	d := documents.Parse(t, 1, alone, long("fixed_window", 100, ""))
 	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		c.sizes["us"] = 1
 		c.start("us/n1", d)
@@ -180,7 +163,7 @@ func TestNamesOutliveARestart(t *testing.T) {
 // Redis loses its data. Those that are there have read what the store had of those that are gone, so
 // nobody waits for the window's end, also after they have restarted.
 func TestARollingUpdateUnderNewNames(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	d := documents.Parse(t, 1, alone, long("fixed_window", 100, ""))
 	names := []string{"us/n1", "us/n2", "us/n3", "us/n4", "us/n5", "us/n6"}
 	inBubble(t, names, func(t *testing.T, c *cluster) {
 		c.sizes["us"] = 2
@@ -220,7 +203,7 @@ func TestARollingUpdateUnderNewNames(t *testing.T) {
 // TestClaimsAreNotCopied: what a node spends without its Redis it notes in its journal beside the use of
 // buckets. It is that node's alone: a mate that took it for its own would spend its part again.
 func TestClaimsAreNotCopied(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, "name: long, algorithm: fixed_window, limit: 100, window: 10m, on_store_failure: local")
+	d := documents.Parse(t, 1, alone, "name: long, algorithm: fixed_window, limit: 100, window: 10m, on_store_failure: local")
 	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		twin := c.onTwin("us")
 		n1 := c.start("us/n1", d)
@@ -247,4 +230,45 @@ func TestClaimsAreNotCopied(t *testing.T) {
 			t.Errorf("us/n1 has %d claims, and us/n2 %d", claims(n1), claims(n2))
 		}
 	})
+}
+
+// TestAZoneThatIsBackUnderItsNames: the Redis and one of two nodes are lost together. The node is back soon,
+// under its own name and without its journal, as a pod of a stateful set whose volume is gone. The other
+// node has a copy of what it used in the life before.
+func TestAZoneThatIsBackUnderItsNames(t *testing.T) {
+	for _, after := range []time.Duration{time.Second, 8 * time.Second, 40 * time.Second} {
+		ends := after == 8*time.Second // once more
+		t.Run(fmt.Sprint(after), func(t *testing.T) {
+			twoMates(t, 100, func(t *testing.T, c *cluster, n1, n2 *running) {
+				n2.usesUp(t, "a")
+				n2.check(t, request("b"))
+				time.Sleep(5 * time.Second)
+				c.loseJournal("us/n2")
+				c.flushAll("us")
+				time.Sleep(after)
+				n2 = c.again("us/n2")
+				c.meet()
+				time.Sleep(after / 2) // the store has answered it again, or not yet
+				back, all := time.Now(), []*running{n1, n2}
+				if ends {
+					all = all[:1]
+					c.stop("us/n2")
+				}
+				for _, n := range all {
+					for _, account := range []string{"b", "unused by " + n.name} {
+						c.within(20*time.Second, n.name+" to decide "+account, func() bool {
+							if d := n.check(t, request("a")); d.Allowed {
+								t.Fatalf("what us/n2 used is admitted again: %+v", d)
+							}
+							return n.check(t, request(account)).Reason == admit.WithinLimit
+						})
+					}
+					if d := n.check(t, request("a")); d.Reason != admit.OverLimit {
+						t.Errorf("%s: %+v", n.name, d)
+					}
+				}
+				t.Logf("all are decided again after %v", time.Since(back).Round(time.Millisecond))
+			})
+		})
+	}
 }

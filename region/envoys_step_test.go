@@ -111,7 +111,7 @@ func TestEnvoysFollowAStep(t *testing.T) {
 		demand         map[string]float64
 		within         time.Duration
 	}{
-		"one region": {[]string{"us: {weight: 1}"}, []string{"us/n1"}, map[string]float64{"us/n1": 200},
+		"one region": {alone, []string{"us/n1"}, map[string]float64{"us/n1": 200},
 			11 * time.Second},
 		"three regions": {thirds, []string{"us/n1", "eu/n1", "ap/n1"},
 			map[string]float64{"us/n1": 200, "eu/n1": 80, "ap/n1": 60}, 30 * time.Second},

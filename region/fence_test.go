@@ -31,8 +31,7 @@ func admits(t *testing.T, when string, us, eu *running, here, there int) {
 
 // fencedWhileCutOff has eu fence us, which is cut off and does not hear of it.
 func fencedWhileCutOff(t *testing.T, f func(t *testing.T, c *cluster, us, eu *running)) {
-	started(t, documents.Parse(t, 1, halves, fencedLimit), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
-		us, eu := c.running["us/n1"], c.running["eu/n1"]
+	twoRegions(t, documents.Parse(t, 1, halves, fencedLimit), func(t *testing.T, c *cluster, us, eu *running) {
 		c.Network.Isolate("us/n1", time.Hour)
 		suite.Must(t, eu.Adopt(t.Context(), documents.With(t, "fenced: [us]", documents.Parse(t, 2, halves, fencedLimit))))
 		time.Sleep(8 * time.Second)

@@ -25,8 +25,7 @@ func burstOf(kind algorithms.Kind, units, burst int) string {
 func TestTurnsOfALeakyBucket(t *testing.T) {
 	d := documents.Parse(t, 1, alone, burstOf(algorithms.LeakyBucket, 10, 5),
 		"name: watch, algorithm: leaky_bucket, limit: 1, window: 10s, shadow: true")
-	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n := c.running["us/n1"]
+	oneNode(t, d, func(t *testing.T, c *cluster, n *running) {
 		admitted := func(units quantity.Units, delay time.Duration, remaining quantity.Units) {
 			t.Helper()
 			got := n.check(t, cost("a", units))
@@ -69,8 +68,7 @@ func TestResetAfterIsWhenTheLimitIsWhole(t *testing.T) {
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			d := documents.Parse(t, 1, alone, burstOf(kind, 10, 10))
-			started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-				n := c.running["us/n1"]
+			oneNode(t, d, func(t *testing.T, c *cluster, n *running) {
 				nextCell(10 * time.Second)
 				if got := n.check(t, cost("a", 2)); !got.Allowed || got.ResetAfter != want {
 					t.Errorf("admitted: %+v, want it whole after %v", got, want)
@@ -150,42 +148,40 @@ func TestDecisionsOfEachKind(t *testing.T) {
 				whole = 200
 			}
 			part := whole * 2 / 5
-			started(t, documents.Parse(t, 1, threeRegions, burstOf(kind, 100, 200)),
-				[]string{"us/n1"}, func(t *testing.T, c *cluster) {
-					n := c.running["us/n1"]
-					for units, want := range map[quantity.Units]admit.Reason{1: admit.WithinLimit,
-						part: admit.WithinLimit, part + 1: admit.ExceedsRegionCapacity,
-						whole: admit.ExceedsRegionCapacity, whole + 1: admit.Never,
-						1 << 51: admit.Never} {
-						got, err := n.Peek(t.Context(), cost("a", units))
-						if err != nil || got.Reason != want ||
-							got.Allowed != (want == admit.WithinLimit) ||
-							(got.RetryAfter < 0) != (want != admit.WithinLimit) {
-							t.Errorf("cost %d: %+v, %v; want %s", units, got, err, want)
-						}
+			oneNode(t, documents.Parse(t, 1, threeRegions, burstOf(kind, 100, 200)), func(t *testing.T, c *cluster, n *running) {
+				for units, want := range map[quantity.Units]admit.Reason{1: admit.WithinLimit,
+					part: admit.WithinLimit, part + 1: admit.ExceedsRegionCapacity,
+					whole: admit.ExceedsRegionCapacity, whole + 1: admit.Never,
+					1 << 51: admit.Never} {
+					got, err := n.Peek(t.Context(), cost("a", units))
+					if err != nil || got.Reason != want ||
+						got.Allowed != (want == admit.WithinLimit) ||
+						(got.RetryAfter < 0) != (want != admit.WithinLimit) {
+						t.Errorf("cost %d: %+v, %v; want %s", units, got, err, want)
 					}
-					for _, units := range []quantity.Units{7, part - 7} {
-						before := n.used(t, nameOf(kind), request("a"))
-						got := n.check(t, cost("a", units))
-						if !got.Allowed || got.Remaining != part-before-units ||
-							got.Algorithm != kind || got.LimitUnits != 100 ||
-							got.Window != 10*time.Second || got.Entitlement != 40 ||
-							got.Share != 40 || got.At !=
-							quantity.StoreTime(time.Now().UnixMicro()) {
-							t.Errorf("cost %d: %+v", units, got)
-						}
+				}
+				for _, units := range []quantity.Units{7, part - 7} {
+					before := n.used(t, nameOf(kind), request("a"))
+					got := n.check(t, cost("a", units))
+					if !got.Allowed || got.Remaining != part-before-units ||
+						got.Algorithm != kind || got.LimitUnits != 100 ||
+						got.Window != 10*time.Second || got.Entitlement != 40 ||
+						got.Share != 40 || got.At !=
+						quantity.StoreTime(time.Now().UnixMicro()) {
+						t.Errorf("cost %d: %+v", units, got)
 					}
-					for units, want := range map[quantity.Units]admit.Reason{1: admit.OverLimit,
-						part: admit.OverLimit, part + 1: admit.ExceedsRegionCapacity,
-						whole + 1: admit.Never} {
-						got := n.check(t, cost("a", units))
-						if got.Allowed || got.Reason != want ||
-							(got.RetryAfter < 0) != (want != admit.OverLimit) ||
-							got.Remaining != 0 {
-							t.Errorf("cost %d of none left: %+v, want %s", units, got, want)
-						}
+				}
+				for units, want := range map[quantity.Units]admit.Reason{1: admit.OverLimit,
+					part: admit.OverLimit, part + 1: admit.ExceedsRegionCapacity,
+					whole + 1: admit.Never} {
+					got := n.check(t, cost("a", units))
+					if got.Allowed || got.Reason != want ||
+						(got.RetryAfter < 0) != (want != admit.OverLimit) ||
+						got.Remaining != 0 {
+						t.Errorf("cost %d of none left: %+v, want %s", units, got, want)
 					}
-				})
+				}
+			})
 		})
 	}
 }
@@ -203,38 +199,64 @@ func TestLimitsOfAllKindsOnOneRequest(t *testing.T) {
 				}
 				limits = append(limits, limitOf(kind, units, ""))
 			}
-			started(t, documents.Parse(t, 1, alone, limits...), []string{"us/n1"},
-				func(t *testing.T, c *cluster) {
-					n := c.running["us/n1"]
-					var spent quantity.Units
-					for _, step := range []struct {
-						units   quantity.Units
-						allowed bool
-					}{{2, true}, {4, false}, {1, true}, {3, false}, {2, true}, {1, false},
-						{1, false}} {
-						got := n.check(t, cost("a", step.units))
-						if got.Allowed != step.allowed || got.Limit != nameOf(narrow) ||
-							got.Algorithm != narrow {
-							t.Errorf("%d units after %d: %+v", step.units, spent, got)
-						}
-						if got.Allowed {
-							spent += step.units
-						}
-						for _, kind := range algorithms.Kinds {
-							if used := n.used(t, nameOf(kind), request("a")); used != spent {
-								t.Errorf("%s: %d used, want %d", kind, used, spent)
-							}
+			oneNode(t, documents.Parse(t, 1, alone, limits...), func(t *testing.T, c *cluster, n *running) {
+				var spent quantity.Units
+				for _, step := range []struct {
+					units   quantity.Units
+					allowed bool
+				}{{2, true}, {4, false}, {1, true}, {3, false}, {2, true}, {1, false}, {1, false}} {
+					got := n.check(t, cost("a", step.units))
+					if got.Allowed != step.allowed || got.Limit != nameOf(narrow) ||
+						got.Algorithm != narrow {
+						t.Errorf("%d units after %d: %+v", step.units, spent, got)
+					}
+					if got.Allowed {
+						spent += step.units
+					}
+					for _, kind := range algorithms.Kinds {
+						if used := n.used(t, nameOf(kind), request("a")); used != spent {
+							t.Errorf("%s: %d used, want %d", kind, used, spent)
 						}
 					}
-					if got := n.check(t, cost("a", 6)); got.Reason != admit.Never ||
-						got.Limit != nameOf(narrow) {
-						t.Errorf("more than one of the limits: %+v", got)
-					}
-					time.Sleep(20 * time.Second)
-					if got := n.check(t, cost("a", 5)); !got.Allowed {
-						t.Errorf("two windows later: %+v", got)
-					}
-				})
+				}
+				if got := n.check(t, cost("a", 6)); got.Reason != admit.Never ||
+					got.Limit != nameOf(narrow) {
+					t.Errorf("more than one of the limits: %+v", got)
+				}
+				time.Sleep(20 * time.Second)
+				if got := n.check(t, cost("a", 5)); !got.Allowed {
+					t.Errorf("two windows later: %+v", got)
+				}
+			})
 		})
 	}
+}
+
+// In a cluster whose stores are gone, every algorithm serves the node's part, and a leaky_bucket
+// delays nobody.
+func TestStoreOutOfReachOfEachKind(t *testing.T) {
+	var limits []string
+	for _, kind := range algorithms.Kinds {
+		limits = append(limits, limitOf(kind, 100, ", lending_limit: 0.5, domain: "+nameOf(kind)))
+	}
+	started(t, documents.Parse(t, 1, halves, limits...), []string{"us/n1", "us/n2"},
+		func(t *testing.T, c *cluster) {
+			c.loseStore("us")
+			nextCell(10 * time.Second)
+			for _, kind := range algorithms.Kinds {
+				q, part := request("a"), 12 // floor((50 - 25) / 2)
+				q.Domain = nameOf(kind)
+				if kind.Sliding() {
+					part = 6
+				}
+				for _, name := range []string{"us/n1", "us/n2"} {
+					n := c.running[name]
+					if admitted, last := n.drain(t, q, 50); admitted != part ||
+						last.Reason != admit.StoreFailureLocal || last.RetryAfter != 9*time.Second {
+						t.Errorf("%s, %s: %d admitted, want %d; then %+v", name, kind, admitted,
+							part, last)
+					}
+				}
+			}
+		})
 }

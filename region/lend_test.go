@@ -15,26 +15,24 @@ import (
 // Every row that a borrower was told of is in the lender's journal, with that value or a higher
 // one.
 func TestLentRowsAreInTheJournal(t *testing.T) {
-	started(t, documents.Parse(t, 1, halves, "name: hour, limit: 100, window: 1h"),
-		[]string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
-			us, eu := c.running["us/n1"], c.running["eu/n1"]
-			us.load(t, request("a"), 1, time.Second)
-			heard, err := us.Bucket(t.Context(), "hour", "api", request("a").Descriptors)
-			suite.Must(t, err)
-			var borrowed quantity.Units
-			for _, row := range heard.Inspected.Rows {
-				borrowed += row.Borrowed
-				i := slices.IndexFunc(rowsOf(t, eu.journal),
-					func(r journal.Row) bool { return r.Cell == row.Cell && r.Peer == "us" })
-				if row.Borrowed > 0 && (i < 0 || rowsOf(t, eu.journal)[i].Lent < row.Borrowed) {
-					t.Errorf("us heard of %d units lent in cell %d; the journal of eu has %+v",
-						row.Borrowed, row.Cell, rowsOf(t, eu.journal))
-				}
+	twoRegions(t, documents.Parse(t, 1, halves, "name: hour, limit: 100, window: 1h"), func(t *testing.T, c *cluster, us, eu *running) {
+		us.load(t, request("a"), 1, time.Second)
+		heard, err := us.Bucket(t.Context(), "hour", "api", request("a").Descriptors)
+		suite.Must(t, err)
+		var borrowed quantity.Units
+		for _, row := range heard.Inspected.Rows {
+			borrowed += row.Borrowed
+			i := slices.IndexFunc(rowsOf(t, eu.journal),
+				func(r journal.Row) bool { return r.Cell == row.Cell && r.Peer == "us" })
+			if row.Borrowed > 0 && (i < 0 || rowsOf(t, eu.journal)[i].Lent < row.Borrowed) {
+				t.Errorf("us heard of %d units lent in cell %d; the journal of eu has %+v",
+					row.Borrowed, row.Cell, rowsOf(t, eu.journal))
 			}
-			if borrowed == 0 || us.counter(t, "units_borrowed") != borrowed {
-				t.Errorf("us borrowed %d, counts %d", borrowed, us.counter(t, "units_borrowed"))
-			}
-		})
+		}
+		if borrowed == 0 || us.counter(t, "units_borrowed") != borrowed {
+			t.Errorf("us borrowed %d, counts %d", borrowed, us.counter(t, "units_borrowed"))
+		}
+	})
 }
 
 func rowsOf(t *testing.T, j *journal.Journal) (rows []journal.Row) {
@@ -51,8 +49,7 @@ func rowsOf(t *testing.T, j *journal.Journal) (rows []journal.Row) {
 // doubled. The lender goes on serving.
 func TestNothingIsLentWithoutAJournal(t *testing.T) {
 	d := documents.Parse(t, 1, halves, "name: second, limit: 100, window: 1s")
-	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
-		us, eu := c.running["us/n1"], c.running["eu/n1"]
+	twoRegions(t, d, func(t *testing.T, c *cluster, us, eu *running) {
 		us.load(t, request("a"), 2, time.Second)
 		if us.counter(t, "units_borrowed") == 0 {
 			t.Fatal("nothing was lent before: the test shows nothing")
@@ -134,8 +131,7 @@ func TestRightsFollowTheDemand(t *testing.T) {
 // A region gets its own entitlement back from one that has been idle for ten seconds.
 func TestARegionGetsItsOwnBack(t *testing.T) {
 	d := documents.Parse(t, 1, halves, "name: hour, limit: 100, window: 1h, on_exhausted: borrow")
-	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
-		us, eu := c.running["us/n1"], c.running["eu/n1"]
+	twoRegions(t, d, func(t *testing.T, c *cluster, us, eu *running) {
 		eu.check(t, cost("a", 10))
 		time.Sleep(10 * time.Second)
 		got := us.check(t, cost("a", 50))

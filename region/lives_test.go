@@ -16,17 +16,14 @@ import (
 // as late as all that it knows. Over half a minute later the others are lost with the Redis.
 func TestALaterLifeThatOthersHear(t *testing.T) {
 	r := startRelay(t)
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	d := documents.Parse(t, 1, alone, long("fixed_window", 100, ""))
 	for _, restarts := range []bool{false, true} {
 		t.Run(fmt.Sprintf("restarts %t", restarts), func(t *testing.T) {
 			inBubble(t, []string{"us/n3", "us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 				c.onRedis("us")
 				c.start("us/n3", d)
 				n2 := c.start("us/n2", d)
-				direct := c.servers["us"]
-				reconnect := c.behind(r, "us")
-				n1 := c.start("us/n1", d)
-				c.servers["us"] = direct
+				n1, reconnect := c.startBehind(r, "us/n1", d)
 				c.meet()
 				nextCell(10 * time.Minute)
 				n2.check(t, request("a"))
@@ -59,7 +56,7 @@ func TestALaterLifeThatOthersHear(t *testing.T) {
 // without its journal. us/n1 waits for its life before. Then us/n1 restarts, and its journal says only when the
 // Redis answered the later life.
 func TestNamesOfALaterLife(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	d := documents.Parse(t, 1, alone, long("fixed_window", 100, ""))
 	for _, restarts := range []bool{false, true} {
 		t.Run(fmt.Sprintf("restarts %t", restarts), func(t *testing.T) {
 			inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
@@ -125,27 +122,14 @@ func TestASecondLossAlone(t *testing.T) {
 		decidedAgain(t, c, us)
 		time.Sleep(time.Minute)
 		c.flushAll("us")
-		for _, account := range []string{"b", "c", "unused2"} {
-			reason, begun := admit.Recovering, time.Now()
-			for reason != admit.WithinLimit && time.Since(begun) < 40*time.Second {
-				reason = us.check(t, request(account)).Reason
-				time.Sleep(100 * time.Millisecond)
-			}
-			if reason != admit.WithinLimit {
-				t.Errorf("%s: %v after %v", account, reason, time.Since(begun))
-			}
-		}
+		c.decides(us, 40*time.Second, admit.WithinLimit, "b", "c", "unused2")
 	})
 }
 
 // TestASecondLossOfTwo: a zone was lost and is back under its names, all is decided again, and the new
 // node has read the Redis. Then the Redis alone loses its data.
 func TestASecondLossOfTwo(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
-	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
-		n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
-		c.meet()
-		nextCell(10 * time.Minute)
+	twoMates(t, 100, func(t *testing.T, c *cluster, n1, n2 *running) {
 		n2.usesUp(t, "a")
 		n2.check(t, request("b"))
 		n2.check(t, request("c"))
@@ -153,22 +137,13 @@ func TestASecondLossOfTwo(t *testing.T) {
 		c.loseJournal("us/n2")
 		c.flushAll("us")
 		time.Sleep(8 * time.Second)
-		c.start("us/n2", d)
+		c.again("us/n2")
 		c.meet()
 		c.decides(n1, 20*time.Second, admit.WithinLimit, "b")
 		c.decides(n1, 20*time.Second, admit.OverLimit, "a")
 		time.Sleep(90 * time.Second)
 		c.flushAll("us")
-		for _, account := range []string{"b", "c", "unused2"} {
-			reason, begun := admit.Recovering, time.Now()
-			for reason != admit.WithinLimit && time.Since(begun) < 40*time.Second {
-				reason = n1.check(t, request(account)).Reason
-				time.Sleep(100 * time.Millisecond)
-			}
-			if reason != admit.WithinLimit {
-				t.Errorf("%s: %v after %v", account, reason, time.Since(begun))
-			}
-		}
+		c.decides(n1, 40*time.Second, admit.WithinLimit, "b", "c", "unused2")
 	})
 }
 
@@ -210,7 +185,7 @@ func TestWhatAnEarlierLossHid(t *testing.T) {
 // us/n2. us/n1 has a late copy, and tells it. us/n3, which gets all requests, does not know the name us/n2 and
 // throws the copy away.
 func TestAZoneReplacedUnderAnotherName(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	d := documents.Parse(t, 1, alone, long("fixed_window", 100, ""))
 	inBubble(t, []string{"us/n1", "us/n2", "us/n3"}, func(t *testing.T, c *cluster) {
 		c.sizes["us"] = 2
 		n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
@@ -241,11 +216,7 @@ func TestAZoneReplacedUnderAnotherName(t *testing.T) {
 // TestADeletionAfterAZone: a zone was lost and is back under its names, and all is decided again. Then one
 // bucket is deleted, which both nodes have a note of.
 func TestADeletionAfterAZone(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
-	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
-		n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
-		c.meet()
-		nextCell(10 * time.Minute)
+	twoMates(t, 100, func(t *testing.T, c *cluster, n1, n2 *running) {
 		n1.check(t, request("b"))
 		n2.check(t, request("b"))
 		n2.check(t, request("c"))
@@ -253,7 +224,7 @@ func TestADeletionAfterAZone(t *testing.T) {
 		c.loseJournal("us/n2")
 		c.flushAll("us")
 		time.Sleep(8 * time.Second)
-		n2 = c.start("us/n2", d)
+		n2 = c.again("us/n2")
 		c.meet()
 		for _, n := range []*running{n1, n2} {
 			c.decides(n, 20*time.Second, admit.WithinLimit, "b")

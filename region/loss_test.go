@@ -6,11 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/decide/admit"
-	"github.com/redis/go-redis/v9"
+	"github.com/quotad/quotad/region/memory/store"
 )
 
 // While its store is lost a node answers as on_store_failure says. It opens the store anew by
@@ -29,8 +32,7 @@ func TestStoreLosesEverything(t *testing.T) {
 			d := documents.Parse(t, 1, alone,
 				"name: second, limit: 100, window: 1s, lending_limit: 0.5, on_store_failure: "+
 					behaviour)
-			started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-				n := c.running["us/n1"]
+			oneNode(t, d, func(t *testing.T, c *cluster, n *running) {
 				nextCell(time.Second)
 				before, generation := n.check(t, request("a")), n.Status().Generation
 				c.flushAll("us")
@@ -115,8 +117,7 @@ func TestScriptFlushIsNoLoss(t *testing.T) {
 		nextCell(time.Second)
 		n.check(t, request("a"))
 		generation := n.Status().Generation
-		c.redis("us", func(ctx context.Context,
-			client *redis.Client) error {
+		c.redis("us", func(ctx context.Context, client *redis.Client) error {
 			return client.ScriptFlush(ctx).Err()
 		})
 		if got := n.check(t, request("a")); !got.Allowed || got.Remaining != 98 {
@@ -131,10 +132,9 @@ func TestScriptFlushIsNoLoss(t *testing.T) {
 // A region whose store lost everything takes part again, and together with its peers stays below
 // the limit.
 func TestLossBesideAPeer(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"},
+	d := documents.Parse(t, 1, halves,
 		"name: second, limit: 100, window: 1s, on_store_failure: deny")
-	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
-		us, eu := c.running["us/n1"], c.running["eu/n1"]
+	twoRegions(t, d, func(t *testing.T, c *cluster, us, eu *running) {
 		nextCell(time.Second)
 		admitted := map[int64]quantity.Units{}
 		// us wants everything; eu is idle at first and wants its own part later
@@ -167,7 +167,7 @@ func TestLossBesideAPeer(t *testing.T) {
 }
 
 func TestStoreOutOfReach(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"},
+	d := documents.Parse(t, 1, halves,
 		"name: closed, domain: closed, limit: 100, window: 1s, on_store_failure: deny",
 		"name: open, domain: open, limit: 100, window: 1s, on_store_failure: allow",
 		"name: second, limit: 100, window: 1s, lending_limit: 0.5")
@@ -294,4 +294,45 @@ func TestFirstStart(t *testing.T) {
 			})
 		})
 	}
+}
+
+// After a loss a mate asks a node that gets no requests, and so that node joins the new generation.
+// Under the old one it would lend nothing.
+func TestAnIdleNodeStandsWithItsMate(t *testing.T) {
+	d := documents.Parse(t, 1, halves, long(algorithms.FixedWindow, 100, ""))
+	started(t, d, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
+		n1, n2, q := c.running["us/n1"], c.running["us/n2"], request("a")
+		n1.check(t, q)
+		before := n2.Status().Generation
+		c.flushAll("us")
+		c.noticesLoss(n1, q, before)
+		c.within(5*time.Second, "the idle node to stand anew",
+			func() bool { return n2.Status().Generation == n1.Status().Generation })
+	})
+}
+
+// After the store was opened, nothing is restored before this node has told its peers under the new
+// generation: an answer to an earlier question would fence no node.
+func TestNothingIsRestoredBeforeTheNodeStands(t *testing.T) {
+	started(t, documents.Parse(t, 1, halves, long(algorithms.FixedWindow, 100, "")),
+		[]string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+			n, q := c.running["us/n1"], request("a")
+			n.check(t, q)
+			c.flushAll("us")
+			before := n.config.Store.Generation()
+			o, err := n.config.Store.Open(t.Context(),
+				store.Opening{Region: "us", Node: "n1", Epoch: n.tenure.Rules().Epoch, LastGeneration: before})
+			if err != nil || !o.Lost {
+				t.Fatalf("%+v, %v", o, err)
+			}
+			for range 10 {
+				if d := n.check(t, q); d.Reason == admit.WithinLimit {
+					t.Fatalf("decided under generation %d, restored by questions of generation %d: %+v", o.Generation, before, d)
+				}
+			}
+			suite.Must(t, n.tenure.OpenOnce(t.Context()))
+			if d := n.check(t, q); d.Reason != admit.WithinLimit || n.state(t, q).Used != 2 {
+				t.Errorf("the node stands: %+v, used %d of 2", d, n.state(t, q).Used)
+			}
+		})
 }

@@ -55,8 +55,7 @@ func goldenSeries(t *testing.T, n *running) {
 // Rights that move are counted on both sides, by the other region. No counter ever goes back.
 func TestMovedUnitsAreCounted(t *testing.T) {
 	d := documents.Parse(t, 1, halves, "name: second, limit: 100, window: 1s")
-	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
-		us, eu := c.running["us/n1"], c.running["eu/n1"]
+	twoRegions(t, d, func(t *testing.T, c *cluster, us, eu *running) {
 		before := us.counters(t)
 		for range 5 {
 			us.load(t, request("a"), 2, time.Second)
@@ -72,8 +71,7 @@ func TestMovedUnitsAreCounted(t *testing.T) {
 		synctest.Wait()
 		borrowed := us.series(t)["quotad_moved_units_total{direction=borrowed,peer=eu}"]
 		lent := eu.series(t)["quotad_moved_units_total{direction=lent,peer=us}"]
-		if borrowed == 0 || lent != borrowed ||
-			borrowed != float64(us.Status().Exchange.Borrowed) {
+		if borrowed == 0 || lent != borrowed || borrowed != float64(us.Status().Exchange.Borrowed) {
 			t.Errorf("us borrowed %v, eu lent %v, status %d", borrowed, lent,
 				us.Status().Exchange.Borrowed)
 		}
@@ -137,8 +135,7 @@ func (n *running) timed(t *testing.T) (decisions uint64, buckets int) {
 // A region counts its denials while another region has said that it has spare units.
 func TestDeniedWithSpareIsCounted(t *testing.T) {
 	d := documents.Parse(t, 1, halves, "name: second, limit: 100, window: 1s, borrowing_limit: 0")
-	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
-		us, eu := c.running["us/n1"], c.running["eu/n1"]
+	twoRegions(t, d, func(t *testing.T, c *cluster, us, eu *running) {
 		// eu says that it needs 10 of its 50 in a second, and us may borrow none.
 		for i := range 200 {
 			us.check(t, request("a"))

@@ -29,8 +29,7 @@ var alone = []string{"us: {weight: 1}"}
 
 func TestNodeAlone(t *testing.T) {
 	d := documents.Parse(t, 3, alone, "name: second, limit: 5, window: 1s")
-	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n := c.running["us/n1"]
+	oneNode(t, d, func(t *testing.T, c *cluster, n *running) {
 		suite.Must(t, n.Ready())
 		s := n.Status()
 		if s.Region != "us" || s.Node != "n1" || s.Epoch != d.Epoch().String() ||
@@ -69,8 +68,7 @@ func TestNodeAlone(t *testing.T) {
 
 func TestPeekChargesNothing(t *testing.T) {
 	d := documents.Parse(t, 1, alone, "name: second, limit: 5, window: 1s")
-	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n := c.running["us/n1"]
+	oneNode(t, d, func(t *testing.T, c *cluster, n *running) {
 		nextCell(time.Second)
 		q := request("a")
 		q.Cost = 3
@@ -94,8 +92,7 @@ func TestPeekChargesNothing(t *testing.T) {
 func TestRequestsOfNoLimit(t *testing.T) {
 	d := documents.Parse(t, 1, alone, "name: second, limit: 5, window: 1s",
 		"name: pro, limit: 5, window: 1s, match: {plan: pro}")
-	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n := c.running["us/n1"]
+	oneNode(t, d, func(t *testing.T, c *cluster, n *running) {
 		for name, q := range map[string]admit.Request{
 			"another domain": {Domain: "web", Descriptors: request("a").Descriptors, Cost: 1},
 			"another key": {Domain: "api", Descriptors: map[string]string{"address": "a"},
@@ -143,8 +140,7 @@ func TestSeveralLimits(t *testing.T) {
 	d := documents.Parse(t, 1, alone, "name: wide, limit: 10, window: 1s",
 		"name: narrow, key: [account, address], limit: 3, window: 1s",
 		"name: watch, limit: 2, window: 1s, shadow: true")
-	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n := c.running["us/n1"]
+	oneNode(t, d, func(t *testing.T, c *cluster, n *running) {
 		nextCell(time.Second)
 		both := admit.Request{Domain: "api", Descriptors: map[string]string{"account": "a",
 			"address": "x"}, Cost: 1}
@@ -213,8 +209,7 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 // No request waits for a node that is closed, whether it came before or after.
 func TestCheckOnAClosedNode(t *testing.T) {
 	d := documents.Parse(t, 1, alone, "name: second, limit: 5, window: 1s")
-	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n := c.running["us/n1"]
+	oneNode(t, d, func(t *testing.T, c *cluster, n *running) {
 		c.stop("us/n1")
 		if _, err := n.Check(t.Context(), request("a")); !errors.Is(err, admit.ErrClosed) {
 			t.Errorf("check: %v", err)
@@ -257,8 +252,7 @@ func TestLeaveTellsTheOthers(t *testing.T) {
 
 // Two nodes with one Redis, each with its own journal, are one region.
 func TestTwoNodesOfOneRegionAdmitTheShare(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"},
-		"name: hour, limit: 600, window: 1h")
+	d := documents.Parse(t, 1, halves, "name: hour, limit: 600, window: 1h")
 	started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		var admitted atomic.Int64
 		var callers sync.WaitGroup
@@ -290,8 +284,7 @@ func TestTwoNodesOfOneRegionAdmitTheShare(t *testing.T) {
 // Both nodes of a region borrow for it, and both of the other lend: together never more than the
 // limit.
 func TestNodesOfARegionBorrowTogether(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"},
-		"name: second, limit: 100, window: 1s")
+	d := documents.Parse(t, 1, halves, "name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1", "us/n2", "eu/n1", "eu/n2"}, func(t *testing.T, c *cluster) {
 		nextCell(time.Second)
 		var mu sync.Mutex

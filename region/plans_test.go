@@ -29,8 +29,7 @@ exempt:
 		d, err := policy.Parse("limits.yaml", []byte(strings.Replace(text, "on_no_limit: deny", "on_no_limit: "+on, 1)))
 		suite.Must(t, err)
 		t.Run(on, func(t *testing.T) {
-			started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-				n := c.running["us/n1"]
+			oneNode(t, d, func(t *testing.T, c *cluster, n *running) {
 				ask := func(account, plan string, listed bool) admit.Decision {
 					q := admit.Request{Domain: "api", Cost: 1}
 					if listed {

@@ -26,7 +26,7 @@ func (c *cluster) loseJournal(name string) {
 // what its store has, and then the Redis loses its data. What was used is known, and nobody waits for
 // the window's end.
 func TestAJournalThatWasReplacedIsWholeAgain(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	d := documents.Parse(t, 1, alone, long("fixed_window", 100, ""))
 	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
 		nextCell(10 * time.Minute)
@@ -44,9 +44,7 @@ func TestAJournalThatWasReplacedIsWholeAgain(t *testing.T) {
 		// All that us/n1 knew of b, as of all others, it had from us/n2.
 		c.flushAll("us")
 		for _, n := range []*running{n1, n2} {
-			for _, account := range []string{"a", "b", "many7", "unused by " + n.name} {
-				c.decides(n, 10*time.Second, admit.WithinLimit, account)
-			}
+			c.decides(n, 10*time.Second, admit.WithinLimit, "a", "b", "many7", "unused by "+n.name)
 		}
 		for _, account := range []string{"a", "b"} {
 			if used := n2.state(t, request(account)).Used; used < 20 {
@@ -59,7 +57,7 @@ func TestAJournalThatWasReplacedIsWholeAgain(t *testing.T) {
 // TestAStoreIsReadInOneGeneration: the Redis loses its data while a node reads it. What the node read is
 // no witness for the rest.
 func TestAStoreIsReadInOneGeneration(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	d := documents.Parse(t, 1, alone, long("fixed_window", 100, ""))
 	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		c.onTwin("us") // the embedded Redis lists all keys at once
 		n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
@@ -84,7 +82,7 @@ func TestAStoreIsReadInOneGeneration(t *testing.T) {
 // TestWhatCannotBeReadIsNotVouchedFor: the store has a bucket of a limit that no document of the node
 // has. What was used of it the node cannot read, so it is no witness before the bucket is gone.
 func TestWhatCannotBeReadIsNotVouchedFor(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	d := documents.Parse(t, 1, alone, long("fixed_window", 100, ""))
 	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		c.onRedis("us")
 		c.start("us/n1", d)
@@ -106,7 +104,7 @@ func TestWhatCannotBeReadIsNotVouchedFor(t *testing.T) {
 // TestRowsAreRead: both nodes of a region lose their journals, one after the other, and read what their
 // store has lent. After a loss of the Redis the region knows it, without the region that it lent to.
 func TestRowsAreRead(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"}, long("fixed_window", 100, ""))
+	d := documents.Parse(t, 1, halves, long("fixed_window", 100, ""))
 	inBubble(t, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
 		c.start("us/n1", d)
 		c.start("us/n2", d)

@@ -78,44 +78,42 @@ func TestRefundGivesBackOnce(t *testing.T) {
 			if kind == algorithms.LeakyBucket {
 				want.Units, want.Reason = 0, promised
 			}
-			started(t, documents.Parse(t, 1, alone, limitOf(kind, 10, "")), []string{"us/n1"},
-				func(t *testing.T, c *cluster) {
-					n := c.running["us/n1"]
-					n.check(t, cost("a", 3))
-					receipt, other := n.charged(t, cost("a", 4)), n.charged(t, cost("b", 4))
-					n.refunds(t, receipt, false, want)
-					n.check(t, cost("a", 1))
-					for range 2 {
-						n.refunds(t, receipt, true, want)
-					}
-					if got := n.used(t, nameOf(kind), request("a")); got != 3+4-want.Units+1 {
-						t.Errorf("%d used after 3, 4, the refund of 4, and 1", got)
-					}
-					if got := n.used(t, nameOf(kind), request("b")); got != 4 {
-						t.Errorf("%d used by another account, want its 4", got)
-					}
-					var first atomic.Int64
-					var callers sync.WaitGroup
-					for range 10 {
-						callers.Go(func() {
-							if got, err := n.Refund(t.Context(), other); err == nil &&
-								!got.Repeated && got.Charges[0] == want {
-								first.Add(1)
-							}
-						})
-					}
-					callers.Wait()
-					if got := n.used(t, nameOf(kind), request("b")); first.Load() != 1 ||
-						got != 4-want.Units {
-						t.Errorf("%d of 10 refunds at once were the first, %d units stay used",
-							first.Load(), got)
-					}
-					series := n.series(t)
-					if got := series["quotad_refunded_units_total{limit="+nameOf(kind)+"}"]; got !=
-						float64(2*want.Units) {
-						t.Errorf("%v units counted as refunded, want %d", got, 2*want.Units)
-					}
-				})
+			oneNode(t, documents.Parse(t, 1, alone, limitOf(kind, 10, "")), func(t *testing.T, c *cluster, n *running) {
+				n.check(t, cost("a", 3))
+				receipt, other := n.charged(t, cost("a", 4)), n.charged(t, cost("b", 4))
+				n.refunds(t, receipt, false, want)
+				n.check(t, cost("a", 1))
+				for range 2 {
+					n.refunds(t, receipt, true, want)
+				}
+				if got := n.used(t, nameOf(kind), request("a")); got != 3+4-want.Units+1 {
+					t.Errorf("%d used after 3, 4, the refund of 4, and 1", got)
+				}
+				if got := n.used(t, nameOf(kind), request("b")); got != 4 {
+					t.Errorf("%d used by another account, want its 4", got)
+				}
+				var first atomic.Int64
+				var callers sync.WaitGroup
+				for range 10 {
+					callers.Go(func() {
+						if got, err := n.Refund(t.Context(), other); err == nil &&
+							!got.Repeated && got.Charges[0] == want {
+							first.Add(1)
+						}
+					})
+				}
+				callers.Wait()
+				if got := n.used(t, nameOf(kind), request("b")); first.Load() != 1 ||
+					got != 4-want.Units {
+					t.Errorf("%d of 10 refunds at once were the first, %d units stay used",
+						first.Load(), got)
+				}
+				series := n.series(t)
+				if got := series["quotad_refunded_units_total{limit="+nameOf(kind)+"}"]; got !=
+					float64(2*want.Units) {
+					t.Errorf("%v units counted as refunded, want %d", got, 2*want.Units)
+				}
+			})
 		})
 	}
 }
@@ -157,8 +155,7 @@ func TestRefundByAnotherNode(t *testing.T) {
 func TestRefundAfterALoss(t *testing.T) {
 	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10,
 		", on_store_failure: deny"))
-	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n := c.running["us/n1"]
+	oneNode(t, d, func(t *testing.T, c *cluster, n *running) {
 		receipt := n.charged(t, cost("a", 4))
 		generation := n.Status().Generation
 		c.flushAll("us")
@@ -200,46 +197,43 @@ func TestRefundOfSeveralLimits(t *testing.T) {
 		Reason: promised}
 	limits = append(limits, "name: watch, limit: 4, window: 10s, shadow: true")
 	watched := admit.RefundedCharge{Limit: "watch", Units: 3}
-	started(t, documents.Parse(t, 1, alone, limits...), []string{"us/n1"},
-		func(t *testing.T, c *cluster) {
-			n := c.running["us/n1"]
-			within, over := n.charged(t, cost("a", 3)), n.charged(t, cost("a", 3))
-			n.refunds(t, over, false, back...)
-			n.refunds(t, within, false, append(slices.Clone(back), watched)...)
-			for _, charge := range append(slices.Clone(back), watched) {
-				if got := n.used(t, charge.Limit, request("a")); got != 6-2*charge.Units &&
-					charge.Limit != "watch" || charge.Limit == "watch" && got != 0 {
-					t.Errorf("%s: %d used", charge.Limit, got)
-				}
+	oneNode(t, documents.Parse(t, 1, alone, limits...), func(t *testing.T, c *cluster, n *running) {
+		within, over := n.charged(t, cost("a", 3)), n.charged(t, cost("a", 3))
+		n.refunds(t, over, false, back...)
+		n.refunds(t, within, false, append(slices.Clone(back), watched)...)
+		for _, charge := range append(slices.Clone(back), watched) {
+			if got := n.used(t, charge.Limit, request("a")); got != 6-2*charge.Units &&
+				charge.Limit != "watch" || charge.Limit == "watch" && got != 0 {
+				t.Errorf("%s: %d used", charge.Limit, got)
 			}
-			series := n.series(t)
-			for _, charge := range back {
-				if got := series["quotad_refunded_units_total{limit="+charge.Limit+"}"]; got !=
-					float64(2*charge.Units) {
-					t.Errorf("%s: %v units counted", charge.Limit, got)
-				}
+		}
+		series := n.series(t)
+		for _, charge := range back {
+			if got := series["quotad_refunded_units_total{limit="+charge.Limit+"}"]; got !=
+				float64(2*charge.Units) {
+				t.Errorf("%s: %v units counted", charge.Limit, got)
 			}
-			if got := series["quotad_refunded_units_total{limit=watch}"]; got != 3 {
-				t.Errorf("watch: %v units counted", got)
-			}
+		}
+		if got := series["quotad_refunded_units_total{limit=watch}"]; got != 3 {
+			t.Errorf("watch: %v units counted", got)
+		}
 
-			orphan, half := n.charged(t, cost("b", 3)), n.charged(t, cost("b", 3))
-			suite.Must(t, n.Adopt(t.Context(),
-				documents.Parse(t, 2, alone, limits[:2]...)))
-			want := append(slices.Clone(back), watched)
-			for i := 2; i < len(want); i++ {
-				want[i].Units, want[i].Reason = 0, gone
-			}
-			n.refunds(t, orphan, false, want...)
-			n.refunds(t, orphan, true, want...)
-			suite.Must(t, n.Adopt(t.Context(),
-				documents.Parse(t, 3, alone, "name: other, domain: elsewhere, limit: 5, window: 10s")))
-			for i := range want {
-				want[i].Units, want[i].Reason = 0, gone
-			}
-			n.refunds(t, half, false, want[:4]...)
-			n.refunds(t, half, true, want[:4]...)
-		})
+		orphan, half := n.charged(t, cost("b", 3)), n.charged(t, cost("b", 3))
+		suite.Must(t, n.Adopt(t.Context(), documents.Parse(t, 2, alone, limits[:2]...)))
+		want := append(slices.Clone(back), watched)
+		for i := 2; i < len(want); i++ {
+			want[i].Units, want[i].Reason = 0, gone
+		}
+		n.refunds(t, orphan, false, want...)
+		n.refunds(t, orphan, true, want...)
+		suite.Must(t, n.Adopt(t.Context(),
+			documents.Parse(t, 3, alone, "name: other, domain: elsewhere, limit: 5, window: 10s")))
+		for i := range want {
+			want[i].Units, want[i].Reason = 0, gone
+		}
+		n.refunds(t, half, false, want[:4]...)
+		n.refunds(t, half, true, want[:4]...)
+	})
 }
 
 // A refund of the same receipt says the same again, also under a document with one limit fewer or
@@ -247,20 +241,18 @@ func TestRefundOfSeveralLimits(t *testing.T) {
 func TestRefundAgainUnderAnotherDocument(t *testing.T) {
 	window, log := limitOf(algorithms.FixedWindow, 10, ""), limitOf(algorithms.SlidingWindowLog, 10,
 		"")
-	started(t, documents.Parse(t, 1, alone, window, log), []string{"us/n1"},
-		func(t *testing.T, c *cluster) {
-			n := c.running["us/n1"]
-			both, part := n.charged(t, cost("a", 3)), n.charged(t, cost("a", 3))
-			back := []admit.RefundedCharge{{Limit: "fixed-window", Units: 3},
-				{Limit: "sliding-window-log", Units: 3}}
-			n.refunds(t, both, false, back...)
-			suite.Must(t, n.Adopt(t.Context(), documents.Parse(t, 2, alone, log)))
-			n.refunds(t, both, true, back...)
-			half := []admit.RefundedCharge{{Limit: "fixed-window", Reason: gone}, back[1]}
-			n.refunds(t, part, false, half...)
-			suite.Must(t, n.Adopt(t.Context(), documents.Parse(t, 3, alone, window, log)))
-			n.refunds(t, part, true, half...)
-		})
+	oneNode(t, documents.Parse(t, 1, alone, window, log), func(t *testing.T, c *cluster, n *running) {
+		both, part := n.charged(t, cost("a", 3)), n.charged(t, cost("a", 3))
+		back := []admit.RefundedCharge{{Limit: "fixed-window", Units: 3},
+			{Limit: "sliding-window-log", Units: 3}}
+		n.refunds(t, both, false, back...)
+		suite.Must(t, n.Adopt(t.Context(), documents.Parse(t, 2, alone, log)))
+		n.refunds(t, both, true, back...)
+		half := []admit.RefundedCharge{{Limit: "fixed-window", Reason: gone}, back[1]}
+		n.refunds(t, part, false, half...)
+		suite.Must(t, n.Adopt(t.Context(), documents.Parse(t, 3, alone, window, log)))
+		n.refunds(t, part, true, half...)
+	})
 }
 
 // A charge is given back as long as it counts, by the time of its limit.
@@ -285,21 +277,19 @@ func TestRefundOfAnOldCharge(t *testing.T) {
 		{algorithms.LeakyBucket, time.Minute, 0, promised},
 	} {
 		t.Run(fmt.Sprint(tc.kind, " ", tc.after), func(t *testing.T) {
-			started(t, documents.Parse(t, 1, alone, limitOf(tc.kind, 10, "")), []string{"us/n1"},
-				func(t *testing.T, c *cluster) {
-					n := c.running["us/n1"]
-					nextCell(10 * second)
-					receipt := n.charged(t, cost("a", 4))
-					time.Sleep(tc.after)
-					want := admit.RefundedCharge{Limit: nameOf(tc.kind), Units: tc.units,
-						Reason: tc.reason}
-					n.refunds(t, receipt, false, want)
-					time.Sleep(time.Minute) // a window's receipt is forgotten with what it charged
-					if !tc.kind.Bucket() {
-						want.Units, want.Reason = 0, noLonger
-					}
-					n.refunds(t, receipt, tc.kind.Bucket(), want)
-				})
+			oneNode(t, documents.Parse(t, 1, alone, limitOf(tc.kind, 10, "")), func(t *testing.T, c *cluster, n *running) {
+				nextCell(10 * second)
+				receipt := n.charged(t, cost("a", 4))
+				time.Sleep(tc.after)
+				want := admit.RefundedCharge{Limit: nameOf(tc.kind), Units: tc.units,
+					Reason: tc.reason}
+				n.refunds(t, receipt, false, want)
+				time.Sleep(time.Minute) // a window's receipt is forgotten with what it charged
+				if !tc.kind.Bucket() {
+					want.Units, want.Reason = 0, noLonger
+				}
+				n.refunds(t, receipt, tc.kind.Bucket(), want)
+			})
 		})
 	}
 }
@@ -309,8 +299,7 @@ func TestNoReceiptWithoutACharge(t *testing.T) {
 	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""),
 		"name: watch, domain: watched, limit: 1, window: 10s, shadow: true",
 		"name: open, domain: open, limit: 10, window: 10s, on_store_failure: allow")
-	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n := c.running["us/n1"]
+	oneNode(t, d, func(t *testing.T, c *cluster, n *running) {
 		in := func(domain string, q admit.Request) admit.Request { q.Domain = domain; return q }
 		peek, err := n.Peek(t.Context(), cost("a", 1))
 		plain := cost("a", 1)
@@ -356,18 +345,16 @@ func TestReceiptsAfterTheJournalIsLost(t *testing.T) {
 // If nothing is given back, the outcome has a reason.
 func TestNothingGivenBackHasAReason(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
-		started(t, documents.Parse(t, 1, alone, limitOf(kind, 10, "")), []string{"us/n1"},
-			func(t *testing.T, c *cluster) {
-				n := c.running["us/n1"]
-				receipt := n.charged(t, cost("a", 3))
-				if _, err := n.Reset(t.Context(), nameOf(kind), "api",
-					request("a").Descriptors); err != nil {
-					t.Fatal(err)
-				}
-				got, err := n.Refund(t.Context(), receipt)
-				if err != nil || got.Charges[0].Units == 0 && got.Charges[0].Reason == "" {
-					t.Errorf("%s: after a reset: %+v, %v", kind, got, err)
-				}
-			})
+		oneNode(t, documents.Parse(t, 1, alone, limitOf(kind, 10, "")), func(t *testing.T, c *cluster, n *running) {
+			receipt := n.charged(t, cost("a", 3))
+			if _, err := n.Reset(t.Context(), nameOf(kind), "api",
+				request("a").Descriptors); err != nil {
+				t.Fatal(err)
+			}
+			got, err := n.Refund(t.Context(), receipt)
+			if err != nil || got.Charges[0].Units == 0 && got.Charges[0].Reason == "" {
+				t.Errorf("%s: after a reset: %+v, %v", kind, got, err)
+			}
+		})
 	}
 }

@@ -20,8 +20,7 @@ func TestReset(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			d := documents.Parse(t, 1, alone, limitOf(kind, 10, ""),
 				"name: other, limit: 100, window: 10s")
-			started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-				n := c.running["us/n1"]
+			oneNode(t, d, func(t *testing.T, c *cluster, n *running) {
 				if kind == algorithms.SlidingWindowCounter {
 					time.Sleep(9 * time.Second)
 				}
@@ -62,8 +61,7 @@ func TestReset(t *testing.T) {
 // use.
 func TestResetKeepsTheLedger(t *testing.T) {
 	d := documents.Parse(t, 1, halves, "name: hour, limit: 100, window: 1h, on_exhausted: borrow")
-	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
-		us, eu := c.running["us/n1"], c.running["eu/n1"]
+	twoRegions(t, d, func(t *testing.T, c *cluster, us, eu *running) {
 		us.check(t, cost("a", 50))
 		if d := us.check(t, cost("a", 20)); !d.Allowed {
 			t.Fatalf("us borrowed nothing: %+v", d)
@@ -95,8 +93,7 @@ func TestResetKeepsTheLedger(t *testing.T) {
 
 func TestResetRefuses(t *testing.T) {
 	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
-	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n := c.running["us/n1"]
+	oneNode(t, d, func(t *testing.T, c *cluster, n *running) {
 		for _, name := range []string{"", "other"} {
 			if _, err := n.Reset(t.Context(), name, "api",
 				request("a").Descriptors); !errors.Is(err, rules.ErrNoSuchBucket) {
@@ -134,8 +131,7 @@ func TestResetRefuses(t *testing.T) {
 func TestResetAfterALoss(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		d := documents.Parse(t, 1, alone, limitOf(kind, 10, ", on_store_failure: deny"))
-		started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-			n := c.running["us/n1"]
+		oneNode(t, d, func(t *testing.T, c *cluster, n *running) {
 			generation := n.Status().Generation
 			c.flushAll("us")
 			n.check(t, request("a"))

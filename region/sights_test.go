@@ -39,15 +39,12 @@ func TestWhoWasAnsweredLater(t *testing.T) {
 	for _, asker := range []string{"us/n3", "us/n1"} {
 		t.Run(asker, func(t *testing.T) {
 			r := startRelay(t)
-			d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+			d := documents.Parse(t, 1, alone, long("fixed_window", 100, ""))
 			inBubble(t, []string{"us/n3", "us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 				c.onRedis("us")
 				c.start("us/n3", d)
 				n2 := c.start("us/n2", d)
-				direct := c.servers["us"]
-				reconnect := c.behind(r, "us")
-				c.start("us/n1", d)
-				c.servers["us"] = direct
+				_, reconnect := c.startBehind(r, "us/n1", d)
 				c.meet()
 				nextCell(10 * time.Minute)
 				n2.check(t, request("a"))
@@ -74,16 +71,13 @@ func TestWhoWasAnsweredLater(t *testing.T) {
 // knows a use that is later than when it last heard that the Redis answered us/n2. us/n4 is there, too.
 func TestUseHeardByCopyHidesAnswers(t *testing.T) {
 	r := startRelay(t)
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	d := documents.Parse(t, 1, alone, long("fixed_window", 100, ""))
 	inBubble(t, []string{"us/n3", "us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		c.sizes["us"] = 2
 		c.onRedis("us")
 		n3 := c.start("us/n3", d)
 		n2 := c.start("us/n2", d)
-		direct := c.servers["us"]
-		reconnect := c.behind(r, "us")
-		n1 := c.start("us/n1", d)
-		c.servers["us"] = direct
+		n1, reconnect := c.startBehind(r, "us/n1", d)
 		c.meet()
 		nextCell(10 * time.Minute)
 		n2.check(t, request("a"))
@@ -159,13 +153,10 @@ func TestFirstHeardLate(t *testing.T) {
 	for _, when := range []string{"before it is lost", "after it is lost"} {
 		t.Run(when, func(t *testing.T) {
 			r, unread := startRelay(t), withoutScan(t)
-			d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+			d := documents.Parse(t, 1, alone, long("fixed_window", 100, ""))
 			inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 				c.onRedis("us")
-				direct := c.servers["us"]
-				reconnect := c.behind(r, "us")
-				n1 := c.start("us/n1", d)
-				c.servers["us"] = direct
+				n1, reconnect := c.startBehind(r, "us/n1", d)
 				c.bootstrap = false
 				nextCell(10 * time.Minute)
 				n1.check(t, request("warm"))
@@ -173,7 +164,7 @@ func TestFirstHeardLate(t *testing.T) {
 				r.lead("")
 				c.Network.CutBoth("us/n1", "us/n2", time.Minute)
 				heals := time.Now().Add(time.Minute)
-				c.servers["us"] = unread(direct)
+				c.servers["us"] = unread(c.servers["us"])
 				n2 := c.start("us/n2", d)
 				used, again := 0, 0
 				for i := range 10 {
@@ -215,7 +206,7 @@ func TestFirstHeardLate(t *testing.T) {
 // the Redis loses its data.
 func TestFirstHeardAfterARestart(t *testing.T) {
 	unread := withoutScan(t)
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	d := documents.Parse(t, 1, alone, long("fixed_window", 100, ""))
 	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		c.onRedis("us")
 		direct := c.servers["us"]
@@ -249,7 +240,7 @@ func TestFirstHeardAfterARestart(t *testing.T) {
 // us/n2 is cut off from it for ten seconds, uses the rest at the same time, and is lost with the Redis. It is back
 // without its journal. As soon as the time goes on, the copy counts as late, because a later life is answered itself.
 func TestACopyOfAMomentThatLasts(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	d := documents.Parse(t, 1, alone, long("fixed_window", 100, ""))
 	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		var ahead atomic.Int64
 		c.twins["us"] = twinOf("r", func() time.Duration { return time.Duration(ahead.Load()) })
@@ -281,11 +272,7 @@ func TestACopyOfAMomentThatLasts(t *testing.T) {
 // TestAZoneLostTwice: a zone with us/n2 and the Redis is lost, back, and lost once more, with copies of
 // both lives that are late.
 func TestAZoneLostTwice(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
-	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
-		n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
-		c.meet()
-		nextCell(10 * time.Minute)
+	twoMates(t, 100, func(t *testing.T, c *cluster, n1, n2 *running) {
 		n2.check(t, request("b"))
 		n2.check(t, request("c"))
 		time.Sleep(5 * time.Second)
@@ -293,7 +280,7 @@ func TestAZoneLostTwice(t *testing.T) {
 			c.loseJournal("us/n2")
 			c.flushAll("us")
 			time.Sleep(15 * time.Second)
-			c.start("us/n2", d)
+			c.again("us/n2")
 			c.meet()
 			c.decides(n1, 30*time.Second, admit.WithinLimit, "b")
 			time.Sleep(90 * time.Second)

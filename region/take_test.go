@@ -92,8 +92,7 @@ func TestTakenUnitsEndWithTheirCell(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			d := documents.Parse(t, 1, alone, limitOf(kind, 1000, prefetch),
 				"name: minute, algorithm: fixed_window, limit: 1000, window: 1m, consistency: prefetch")
-			started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-				n := c.running["us/n1"]
+			oneNode(t, d, func(t *testing.T, c *cluster, n *running) {
 				const window = 10 * time.Second
 				time.Sleep(time.Until(time.Now().Truncate(window).Add(2*window - 300*time.Millisecond)))
 				n.check(t, cost("a", 1))
@@ -114,8 +113,7 @@ func TestGiveBackGivesBackOnce(t *testing.T) {
 				return admit.RefundedCharge{Limit: nameOf(kind), Units: units}
 			}
 			d := documents.Parse(t, 1, alone, limitOf(kind, 1000, prefetch))
-			started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-				n := c.running["us/n1"]
+			oneNode(t, d, func(t *testing.T, c *cluster, n *running) {
 				used := func(want quantity.Units) {
 					t.Helper()
 					if got := n.used(t, nameOf(kind), request("a")); got != want {
@@ -176,8 +174,7 @@ func TestGiveBackGivesBackOnce(t *testing.T) {
 // Units go back to the cell that they were charged to: when it no longer counts, nothing does.
 func TestUnitsAreGivenBackTooLate(t *testing.T) {
 	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 1000, prefetch))
-	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n := c.running["us/n1"]
+	oneNode(t, d, func(t *testing.T, c *cluster, n *running) {
 		n.check(t, cost("a", 4))
 		receipt := n.take(t, units("a", 100)).Receipt
 		nextCell(10 * time.Second)
@@ -194,8 +191,7 @@ func TestUnitsAreGivenBackTooLate(t *testing.T) {
 func TestTakeRefusesExactLimits(t *testing.T) {
 	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 1000, prefetch),
 		"name: exact, key: [account, address], algorithm: fixed_window, limit: 1000, window: 1m")
-	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n := c.running["us/n1"]
+	oneNode(t, d, func(t *testing.T, c *cluster, n *running) {
 		both := units("a", 100)
 		both.Descriptors = map[string]string{"account": "a", "address": "x"}
 		none := units("a", 100)
@@ -214,8 +210,7 @@ func TestTakeRefusesExactLimits(t *testing.T) {
 // Without its store a node gives no units: what its limits say is for Check to do.
 func TestTakeWithoutTheStore(t *testing.T) {
 	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 1000, prefetch))
-	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n := c.running["us/n1"]
+	oneNode(t, d, func(t *testing.T, c *cluster, n *running) {
 		n.check(t, cost("a", 4))
 		c.loseStore("us")
 		for range 2 {

@@ -27,7 +27,7 @@ func (c *cluster) under(name, file string) func(*region.Config) {
 // TestANamesakeIsRefused: a process is started under the name of a node that runs, at another
 // address. It does not start; once the other has ended it does.
 func TestANamesakeIsRefused(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, "name: a, limit: 10, window: 1h")
+	d := documents.Parse(t, 1, alone, "name: a, limit: 10, window: 1h")
 	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		first := c.start("us/n1", d)
 		same := c.under("n1", "elsewhere")

@@ -14,7 +14,7 @@ import (
 // lost its data. Keys wait for the node, until an operator says at one node that they need not. The
 // other one learns it from the store, and so does a node that is started again.
 func TestTheOperatorsWordOpensWhatNobodyKnows(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	d := documents.Parse(t, 1, alone, long("fixed_window", 100, ""))
 	inBubble(t, []string{"us/n1", "us/n2", "us/n3"}, func(t *testing.T, c *cluster) {
 		n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
 		n3 := c.start("us/n3", d)
@@ -71,7 +71,7 @@ func TestTheOperatorsWordOpensWhatNobodyKnows(t *testing.T) {
 // what the one that is gone admitted alone: its copies did not reach them, and they had no time to read the
 // Redis. It is waited for, until its use counts no more.
 func TestANodeThatIsGoneUnderItsName(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	d := documents.Parse(t, 1, alone, long("fixed_window", 100, ""))
 	inBubble(t, []string{"us/n1", "us/n2", "us/n3"}, func(t *testing.T, c *cluster) {
 		c.sizes["us"] = 2
 		for _, other := range []string{"us/n1", "us/n2"} {
@@ -114,7 +114,7 @@ func goneUnderItsName(t *testing.T, c *cluster, d *policy.Document, after time.D
 
 // TestANodeThatIsGoneLeavesACopy: the same, where the other nodes had a copy of what it admitted.
 func TestANodeThatIsGoneLeavesACopy(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	d := documents.Parse(t, 1, alone, long("fixed_window", 100, ""))
 	inBubble(t, []string{"us/n1", "us/n2", "us/n3"}, func(t *testing.T, c *cluster) {
 		c.sizes["us"] = 2
 		n1, n2 := goneUnderItsName(t, c, d, time.Second)
@@ -129,7 +129,7 @@ func TestANodeThatIsGoneLeavesACopy(t *testing.T) {
 // its data. The store knew nothing of that node, so it used nothing before, and nobody waits for the
 // window's end.
 func TestANodeThatIsAddedVouches(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	d := documents.Parse(t, 1, alone, long("fixed_window", 100, ""))
 	inBubble(t, []string{"us/n1", "us/n2", "us/n3"}, func(t *testing.T, c *cluster) {
 		n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
 		for range 15 {
@@ -144,9 +144,7 @@ func TestANodeThatIsAddedVouches(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		c.flushAll("us")
 		for _, n := range []*running{n1, n2, n3} {
-			for _, account := range []string{"a", "unused by " + n.name} {
-				c.decides(n, 10*time.Second, admit.WithinLimit, account)
-			}
+			c.decides(n, 10*time.Second, admit.WithinLimit, "a", "unused by "+n.name)
 		}
 		if used := n1.state(t, request("a")).Used; used < 40 {
 			t.Errorf("%d used of a, 40 were admitted before the loss", used)

@@ -36,9 +36,7 @@ func TestDial(t *testing.T) {
 		d.Limits[1].Algorithm != "gcra" || d.Limits[1].Counted {
 		t.Errorf("limits: %+v", d.Limits)
 	}
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
+	suite.Must(t, c.Close())
 	if _, err := c.Check(t.Context(), request(5)); status.Code(err) != codes.Canceled {
 		t.Errorf("after Close: %v", err)
 	}

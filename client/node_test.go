@@ -2,7 +2,6 @@ package client_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -54,9 +53,7 @@ func startNode(t testing.TB, server *servers.Server, limit string) *front {
 	t.Cleanup(func() {
 		err := s.Close()
 		serving.Wait()
-		if err := errors.Join(err, n.Close(), alone.Network.Close(), server.Close()); err != nil {
-			t.Error(err)
-		}
+		suite.Must(t, err, n.Close(), alone.Network.Close(), server.Close())
 	})
 	return &front{Node: n, at: l.Addr().String()}
 }

@@ -116,9 +116,7 @@ func dialed(t testing.TB, o client.Options, addresses ...string) *client.Client 
 	c, err := client.Dial(o, addresses...)
 	suite.Must(t, err)
 	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		suite.Must(t, c.Close())
 	})
 	return c
 }

@@ -60,9 +60,7 @@ func TestStrangersAreNotAdmitted(t *testing.T) {
 					sameView([]*node{stranger}, "stranger")); err != nil {
 					t.Error(err)
 				}
-				if err := sameState(nodes, nil); err != nil {
-					t.Error(err)
-				}
+				suite.Must(t, sameState(nodes, nil))
 			})
 		})
 	}
@@ -160,9 +158,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		}
 		// The two nodes exchange their states over streams now and then: b ends, so that no such
 		// stream is open when the minute is over.
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
+		suite.Must(t, b.Close())
 		time.Sleep(time.Minute)
 		if open := a.openStreams(); open != 0 {
 			t.Errorf("%d streams are open after a minute", open)

@@ -81,9 +81,7 @@ func TestTransportAfterShutdown(t *testing.T) {
 		conn, err := tr.DialTimeout(b.Addr().String(), time.Second)
 		suite.Must(t, err)
 		for range 2 {
-			if err := tr.Shutdown(); err != nil {
-				t.Error(err)
-			}
+			suite.Must(t, tr.Shutdown())
 		}
 		if _, err := conn.Write([]byte("x")); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("write: %v", err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // A node that drains has the store charged with what it admitted without it, however recent, and
@@ -29,9 +30,7 @@ func TestDrain(t *testing.T) {
 			t.Fatalf("before the end: %+v", got)
 		}
 		begun := time.Now()
-		if err := us.Drain(t.Context()); err != nil {
-			t.Error(err)
-		}
+		suite.Must(t, us.Drain(t.Context()))
 		if took := time.Since(begun); took > time.Second {
 			t.Errorf("it took %v", took)
 		}

@@ -188,9 +188,7 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 		c.Network.Isolate("eu/n1", time.Hour) // calls under way do not hold anybody up
 		time.Sleep(time.Second)
 		for _, n := range c.running {
-			if err := errors.Join(n.Close(), n.Close()); err != nil {
-				t.Error(err)
-			}
+			suite.Must(t, n.Close(), n.Close())
 		}
 		for _, stack := range bubbleGoroutines(t) {
 			if regexp.MustCompile(

@@ -98,3 +98,90 @@ func (w *world) cuts() {
 		w.cut(w.envoys[w.rand.IntN(len(w.envoys))])
 	}
 }
+
+// A node that may assign less than it holds gives the rest back within a report and a plan or two,
+// and takes it again when it may.
+func TestAllotmentIsKept(t *testing.T) {
+	w := newWorld(t, 3, plans{rate: 1000, burst: 1000, envoyBurst: 500, nodes: 1, envoys: 4,
+		late: second / 20, ttl: 10})
+	for _, e := range w.envoys {
+		e.demand = 500
+	}
+	n := w.nodes[0]
+	rates := func() (sum quantity.Units) {
+		for _, e := range w.envoys {
+			sum += quantity.Units(e.rate)
+		}
+		return sum
+	}
+	held := func() quantity.Units { return w.share(w.cell()) - w.free(w.cell()) }
+	w.run(30*second, func() {})
+	if rates() < 900 {
+		t.Fatalf("Envoys have %d a second", rates())
+	}
+	allot := func(most map[string]quantity.Units) { n.machine.Allot(w.nodeTime(n), most) }
+	w.run(9*second, func() { allot(map[string]quantity.Units{"b": 300}) })
+	if rates() > 300 || held() > 330 {
+		t.Errorf("allotted 300, Envoys have %d a second and the node holds %d", rates(), held())
+	}
+	w.run(10*second, func() { allot(nil) })
+	if rates() < 900 {
+		t.Errorf("Envoys have %d a second, and nobody else needs them", rates())
+	}
+}
+
+// TestTooFewTokensAreNotForEver: an Envoy's assignment had to be sent while there was hardly a token to pay for its
+// burst. It loses each request that comes together with another. Once there are tokens again it gets its part,
+// although its rate stays.
+func TestTooFewTokensAreNotForEver(t *testing.T) {
+	w := newWorld(t, 3, plans{rate: 10_000, burst: 10_000, envoyBurst: 4000, nodes: 1, envoys: 4, late: second / 20, ttl: 15})
+	for _, e := range w.envoys {
+		e.demand = 2000
+	}
+	w.run(60*second, func() {})
+	n := w.nodes[0]
+	p := n.machine.order[0]
+	for _, s := range p.shares {
+		if last := s.last(w.nodeTime(n)); last == nil || last.burst < 100 {
+			t.Fatalf("an Envoy has %+v", last)
+		}
+	}
+	poor := p.shares[2]
+	poor.grants[len(poor.grants)-1].burst = 1
+	w.run(20*second, func() {})
+	if last := poor.last(w.nodeTime(n)); last == nil || last.burst < 100 {
+		t.Errorf("it still has %+v, where four have some 2,000 tokens together", last)
+	}
+}
+
+// When a node ends, its Envoys keep what they have for long enough to open streams to other nodes,
+// and not for much longer. Nothing new is assigned.
+func TestDrain(t *testing.T) {
+	w := newWorld(t, 3, plans{rate: 1000, burst: 1000, envoyBurst: 400, nodes: 1, envoys: 4,
+		late: 1, ttl: 15, eager: 0.5})
+	w.run(27*second, func() {})
+	n := w.nodes[0]
+	messages := func() (sum int) {
+		for _, all := range n.told {
+			sum += len(all)
+		}
+		return sum
+	}
+	before := messages()
+	n.machine.Drain(w.nodeTime(n))
+	w.run(3*step, func() {})
+	for _, e := range w.envoys {
+		if left := e.expires - w.now; left > drainTTL*second || left < ReportEvery {
+			t.Errorf("an Envoy has what it has for %d us", left)
+		}
+	}
+	if sent := messages() - before; sent != len(w.envoys) {
+		t.Errorf("%d messages to %d Envoys", sent, len(w.envoys))
+	}
+	w.run(8*second, func() {})
+	for _, e := range w.envoys {
+		if e.expires > w.now {
+			t.Error("an Envoy still has an assignment")
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -90,9 +91,7 @@ func TestANewDocumentIsLookedUpAnew(t *testing.T) {
 	two.Epoch, two.Limit, two.Entitlements = "2-test", 900, map[string]quantity.Units{"us": 300,
 		"sa": 300, "ap": 300}
 	m.Step(now, TenureChanged{Generation: 7, Epoch: "2-test", Peers: []string{"ap", "sa"}})
-	if err := m.heldOnce(now); err != nil {
-		t.Error(err)
-	}
+	suite.Must(t, m.heldOnce(now))
 	m.Step(now, spent(&two, now, 4))
 	if err := m.heldOnce(now); err != nil || m.views["w"].own.Entitlement != 300 {
 		t.Errorf("%+v, %v", m.views["w"].own, err)

@@ -67,9 +67,7 @@ func (e *envoyService) start(t *testing.T) string {
 	go func() { ended <- server.Serve(l) }()
 	t.Cleanup(func() {
 		server.Stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		suite.Must(t, <-ended)
 		if e.calls.Load() == 0 {
 			t.Error("nobody asked the service")
 		}

@@ -117,7 +117,5 @@ func TestBadNetworksAreRefused(t *testing.T) {
 			t.Errorf("%v passed", bad)
 		}
 	}
-	if err := Uniform(3, 40_000).Validate(3); err != nil {
-		t.Error(err)
-	}
+	suite.Must(t, Uniform(3, 40_000).Validate(3))
 }

@@ -138,9 +138,7 @@ func TestDeployedRehearsal(t *testing.T) {
 	stage, err := staging.Open(nodes, s.Duration)
 	suite.Must(t, err)
 	defer stage.Close()
-	if err := s.Impossible(stage); err != nil {
-		t.Error(err)
-	}
+	suite.Must(t, s.Impossible(stage))
 	d, err := policy.Load(filepath.Join(deployed, "limits.yaml"))
 	suite.Must(t, err)
 	for _, r := range d.Regions {

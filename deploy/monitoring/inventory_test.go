@@ -181,9 +181,7 @@ func serve(t *testing.T, c *nodeconfig.Config, again func() (*nodeconfig.Config,
 	}()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		suite.Must(t, <-ended)
 	})
 	var all strings.Builder
 	for lines := bufio.NewScanner(said); lines.Scan(); {

@@ -140,9 +140,7 @@ func TestNothingIsLimited(t *testing.T) {
 
 // TestCheckOptions: options that no document can have are found without a configuration.
 func TestCheckOptions(t *testing.T) {
-	if err := CheckOptions(usualOptions()); err != nil {
-		t.Error(err)
-	}
+	suite.Must(t, CheckOptions(usualOptions()))
 	for want, change := range map[string]func(*Options){
 		"version: 0 is out of range":        func(o *Options) { o.Version = 0 },
 		"regions.us-east: given twice":      func(o *Options) { o.Regions = append(o.Regions, o.Regions[0]) },

@@ -31,9 +31,7 @@ func closes(t *testing.T, start func(context.Context) (*Server, error)) {
 	defer client.Close()
 	suite.Must(t, client.Ping(t.Context()).Err())
 	for range 2 {
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
+		suite.Must(t, server.Close())
 	}
 	if err := client.Ping(t.Context()).Err(); err == nil {
 		t.Error("a closed server answers")

@@ -185,9 +185,7 @@ func TestAskGRPC(t *testing.T) {
 			t.Errorf("%+v", a)
 		}
 		s.Stop()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
+		suite.Must(t, <-served)
 	}
 }
 
@@ -205,9 +203,7 @@ func TestStatus(t *testing.T) {
 		}
 	}
 	s.Peers[0].Degraded = false
-	if err := s.InTouch(1); err != nil {
-		t.Error(err)
-	}
+	suite.Must(t, s.InTouch(1))
 	_, wrong := serve(t, "<html>")
 	if _, err := wrong.Status(t.Context()); err == nil || !strings.HasPrefix(err.Error(),
 		"read the status of quotad us/n1: ") {

@@ -35,9 +35,7 @@ func TestTheSuiteIsTheSameEverywhere(t *testing.T) {
 	h := fnv.New64a()
 	names := map[string]bool{}
 	for _, w := range Suite(1) {
-		if err := w.Validate(); err != nil {
-			t.Error(err)
-		}
+		suite.Must(t, w.Validate())
 		if names[w.Name] {
 			t.Errorf("two workloads are named %q", w.Name)
 		}

@@ -42,9 +42,7 @@ func start(t *testing.T, c Config) (g *Generator, stop func()) {
 	go func() { done <- g.Run(ctx) }()
 	return g, func() {
 		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		suite.Must(t, <-done)
 	}
 }
 

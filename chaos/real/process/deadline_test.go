@@ -5,7 +5,6 @@ package process
 import (
 	"cmp"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"net"
@@ -284,7 +283,7 @@ func (s *rival) offer(b *testing.B, l offered, lasts time.Duration, twice float6
 		all.Go(func() { errs[i] = w.run(ctx) })
 	}
 	all.Wait()
-	suite.Must(b, errors.Join(errs...))
+	suite.Must(b, errs...)
 	var c, steady counts
 	for _, w := range conns {
 		c.add(w.seen)

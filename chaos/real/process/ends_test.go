@@ -21,9 +21,7 @@ func shell(t *testing.T, script string) *Process {
 
 // TestEnds: ends that were asked for are told apart from others.
 func TestEnds(t *testing.T) {
-	if err := shell(t, "sleep 60").End(); err != nil {
-		t.Error(err)
-	}
+	suite.Must(t, shell(t, "sleep 60").End())
 	gone := shell(t, "echo out of memory; exit 1")
 	<-gone.Exited()
 	if err := gone.End(); !errors.Is(err, ErrNotRunning) || !strings.Contains(err.Error(),

@@ -48,9 +48,7 @@ func perform(t *testing.T, ground *process.Ground, s *Scenario, quotad string,
 	bounds map[string]Bounds) *Record {
 	t.Helper()
 	defer func() {
-		if err := ground.Close(); err != nil {
-			t.Error(err)
-		}
+		suite.Must(t, ground.Close())
 	}()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -177,9 +177,7 @@ func TestShippedScenariosAreValid(t *testing.T) {
 		if s.Name+".yaml" != file || len(s.Rows) == 0 {
 			t.Errorf("%s: its name is %s, its rows are %v", file, s.Name, s.Rows)
 		}
-		if err := s.Impossible((*Fleet)(nil)); err != nil {
-			t.Error(err)
-		}
+		suite.Must(t, s.Impossible((*Fleet)(nil)))
 		for _, step := range s.Steps {
 			if step.String() == "" {
 				t.Errorf("%s: a step has no words", file)

@@ -38,9 +38,7 @@ func TestCutsRealNodes(t *testing.T) {
 	s, err := Open(nodes, time.Minute)
 	suite.Must(t, err)
 	defer func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		suite.Must(t, s.Close())
 	}()
 	if err := s.Check(t.Context(),
 		scenarioOf(t, "us: {weight: 60, nodes: 2}, eu: {weight: 40}")); err != nil {

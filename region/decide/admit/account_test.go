@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/memory/tally"
@@ -102,9 +103,7 @@ func TestMemoryIsAccounted(t *testing.T) {
 		}
 		taken, err := n.Take(t.Context(), Take{Domain: "api",
 			Descriptors: map[string]string{"account": "b"}, Units: 10})
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		u := n.UnitsByLimit()["minute"]
 		if want := float64(asked + taken.Units); spent == 0 || u.Admitted+u.Denied != want {
 			t.Errorf("%+v of %d asked and %d taken, %d spent from memory", u, asked, taken.Units, spent)

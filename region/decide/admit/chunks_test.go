@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/base/held"
 )
@@ -71,9 +72,7 @@ func (l *Limiter) prefetched(t *testing.T, what string) int {
 	all := prometheus.NewRegistry()
 	all.MustRegister(l.chunks.Collectors()...)
 	families, err := all.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	i := slices.IndexFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == "quotad_prefetched_"+what })
 	return int(families[i].GetMetric()[0].GetCounter().GetValue())
 }

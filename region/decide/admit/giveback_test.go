@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/base/held"
 )
@@ -15,14 +16,10 @@ func (l *Limiter) stored(t *testing.T) quantity.Units {
 	t.Helper()
 	r := l.tenure.Rules()
 	_, b, err := r.Locate("minute", "api", request("a").Descriptors)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	found, err := l.store.Inspect(t.Context(), algorithms.Inspect{
 		Fence: algorithms.Fence{Epoch: r.Epoch}, Target: r.Target(b, 0)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return found.State.Used
 }
 
@@ -76,9 +73,7 @@ func TestGivingBackEndsDenials(t *testing.T) {
 	counted(t, here, []string{prefetched}, func(t *testing.T, n *Limiter, _ *countedServer) {
 		admitted := warm(t, n, request("a"))
 		d := documents.Parse(t, 2, here, prefetched, "name: new, domain: new, limit: 1, window: 1s")
-		if err := n.tenure.Adopt(t.Context(), d); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, n.tenure.Adopt(t.Context(), d))
 		rest := units("a", 1000-admitted)
 		if d := n.must(t, rest); d.Allowed {
 			t.Fatalf("%+v", d)

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 )
@@ -121,9 +122,7 @@ domains: [{name: strict, on_no_limit: deny}, {name: open, on_no_limit: allow}]
 limits: [{name: a, domain: api, key: [account], algorithm: fixed_window, limit: 10, window: 1m}]
 exempt: [{domain: strict, entries: [{key: free}]}]
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	n := unstarted(t, 1, d)
 	for domain, allowed := range map[string]bool{"strict": false, "open": true, "api": true, "elsewhere": true} {
 		for _, q := range []Request{{Domain: domain, Descriptors: map[string]string{"x": "y"}, Cost: 1},

@@ -10,6 +10,7 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/journals"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/memory/store"
@@ -48,15 +49,11 @@ func on(t testing.TB, s *store.Store, nodes int, d *policy.Document) *Limiter {
 func until(t testing.TB, closed <-chan struct{}, s *store.Store, nodes int, d *policy.Document) *Limiter {
 	t.Helper()
 	kept, _, err := journals.New("here", "n1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	c := Config{Region: "here", Node: "n1", Nodes: nodes, Store: s, Journal: kept,
 		Now: time.Now, Log: slog.New(slog.DiscardHandler), Closed: closed}
 	l, err := wired(c, d, peer.NewClient(nil, nil)) // it hears of no peer's address
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return l
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/bubble"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/base/held"
 	"github.com/quotad/quotad/region/memory/store"
@@ -58,9 +59,7 @@ func counted(t *testing.T, regions, limits []string, f func(t *testing.T, n *Lim
 		n := until(t, s.closed, store.New(store.Parts{Servers: s,
 			NewSecret: func() string { return "secret" }}), 1,
 			documents.Parse(t, 1, regions, limits...))
-		if err := n.tenure.Open(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, n.tenure.Open(t.Context()))
 		ctx, cancel := context.WithCancel(t.Context())
 		var runs sync.WaitGroup
 		runs.Go(func() { n.Run(ctx) })
@@ -79,9 +78,7 @@ var here = []string{"here: {weight: 1}"}
 func (l *Limiter) must(t *testing.T, q Request) Decision {
 	t.Helper()
 	d, err := l.Check(t.Context(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return d
 }
 
@@ -96,9 +93,7 @@ func units(account string, of quantity.Units) Request {
 func counts(t *testing.T, c prometheus.Counter) int {
 	t.Helper()
 	var m dto.Metric
-	if err := c.Write(&m); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, c.Write(&m))
 	return int(m.GetCounter().GetValue())
 }
 

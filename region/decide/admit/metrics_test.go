@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // Many goroutines that meet an outcome first all count it.
@@ -26,9 +28,7 @@ func TestResolvedCounters(t *testing.T) {
 	all := prometheus.NewRegistry()
 	all.MustRegister(m.all...)
 	families, err := all.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	counted := map[string]float64{}
 	for _, f := range families {
 		for _, c := range f.GetMetric() {

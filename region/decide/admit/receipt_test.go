@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	receiptv1 "github.com/quotad/quotad/proto/receipt/v1"
 	"github.com/quotad/quotad/region/memory/store"
@@ -21,9 +22,7 @@ func sealing(t testing.TB) (*Limiter, *receiptv1.Receipt) {
 	t.Helper()
 	d := documents.Parse(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m")
 	n := unstarted(t, 1, d)
-	if err := n.tenure.Open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, n.tenure.Open(t.Context()))
 	return n, &receiptv1.Receipt{Region: "here", Generation: n.store.Generation(), Id: "n1:1:1",
 		AtUs: 1, Cost: 1,
 		Charges: []*receiptv1.Charge{{Bucket: []byte(d.Limits[0].Bucket(map[string]string{"account": "a"})), Cell: 1}}}
@@ -37,9 +36,7 @@ func sealed(secret string, body []byte) string {
 func given(t testing.TB, n *Limiter, r *receiptv1.Receipt) string {
 	t.Helper()
 	body, err := proto.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return sealed(n.store.Secret(), body)
 }
 
@@ -69,9 +66,7 @@ func TestOpenReceipt(t *testing.T) {
 		return other
 	}
 	body, err := proto.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	for name, tc := range map[string]struct {
 		receipt string
 		refused string
@@ -122,9 +117,7 @@ func TestChangedReceipts(t *testing.T) {
 	n, r := sealing(t)
 	good := given(t, n, r)
 	raw, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(good, receiptPrefix))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	refused := func(what string, at int, b []byte) {
 		t.Helper()
 		if got, err := n.receipts.open(receiptPrefix +
@@ -160,9 +153,7 @@ func TestChangedReceipts(t *testing.T) {
 func TestReceiptsBeforeTheStoreIsOpen(t *testing.T) {
 	n, r := sealing(t)
 	closed, err := store.Connect(store.Options{URL: "redis://127.0.0.1:1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	defer closed.Close()
 	receipt := given(t, n, r)
 	n.receipts.store, r.Generation = closed, 0
@@ -216,9 +207,7 @@ func TestAnUnsealedReceiptIsNotUnpacked(t *testing.T) {
 func FuzzOpenReceipt(f *testing.F) {
 	n, r := sealing(f)
 	body, err := proto.Marshal(r)
-	if err != nil {
-		f.Fatal(err)
-	}
+	suite.Must(f, err)
 	for _, seed := range []string{"", receiptPrefix, given(f, n, r), string(body),
 		strings.Repeat("\xff", 40), string(policy.BucketID("1:a,"))} {
 		f.Add(seed)

@@ -99,9 +99,7 @@ func (c *cluster) connect() *store.Store {
 	}
 	// Its sockets wait in real time, of which a busy machine needs more.
 	parts, err := store.Redis(store.Options{URL: c.url, Timeout: suite.Patience, Now: c.server.Now})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	suite.Must(c.t, err)
 	parts.Deadline = storeTimeout
 	way := &lab.Busy{Servers: parts.Servers}
 	c.ways, parts.Servers = append(c.ways, way), way
@@ -124,9 +122,7 @@ func (c *cluster) start(name string, d *policy.Document) *running {
 	region, node, _ := strings.Cut(name, "/")
 	kept, err := journal.Open(filepath.Join(c.dir, node), journal.Options{Region: region,
 		Node: node})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	suite.Must(c.t, err)
 	closed, peers := make(chan struct{}), peer.NewClient(nil, nil) // it hears of no peer's address
 	s := c.connect()
 	l, err := wired(Config{Region: region, Node: node, Nodes: c.nodes, Store: s, Journal: kept,
@@ -134,9 +130,7 @@ func (c *cluster) start(name string, d *policy.Document) *running {
 	if err == nil {
 		err = l.tenure.Open(c.t.Context())
 	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	suite.Must(c.t, err)
 	n := &running{Limiter: l, name: name, journal: kept}
 	stop := n.run()
 	n.end = sync.OnceValue(func() error {
@@ -189,9 +183,7 @@ func (n *running) keepBooks(ctx context.Context) {
 // stop ends a node, which may be started again.
 func (c *cluster) stop(name string) {
 	c.t.Helper()
-	if err := c.running[name].end(); err != nil {
-		c.t.Fatal(err)
-	}
+	suite.Must(c.t, c.running[name].end())
 	delete(c.running, name)
 }
 
@@ -225,9 +217,7 @@ func (n *running) inspect(t *testing.T, limit string, q Request) algorithms.Stat
 	t.Helper()
 	r := n.tenure.Rules()
 	_, b, err := r.Locate(limit, q.Domain, q.Descriptors)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	found, err := n.store.Inspect(t.Context(), algorithms.Inspect{
 		Fence: algorithms.Fence{Epoch: r.Epoch}, Target: r.Target(b, 0)})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // again is what came of one request that was sent many times.
@@ -34,9 +35,7 @@ func (n *running) repeats(t *testing.T) map[string]float64 {
 	all := prometheus.NewRegistry()
 	all.MustRegister(n.Collectors()...)
 	families, err := all.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	by := map[string]float64{}
 	for _, f := range families {
 		if f.GetName() != "quotad_repeats_total" {

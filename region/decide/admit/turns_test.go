@@ -3,6 +3,8 @@ package admit
 import (
 	"testing"
 	"time"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // Each denied request is told a turn of its own, by all fields the same. Whoever only looks takes
@@ -18,9 +20,7 @@ func TestDeniedRequestsAreToldTurns(t *testing.T) {
 				decide = n.Peek
 			}
 			d, err := decide(t.Context(), q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			for i, s := range d.Limits {
 				if s.Limit == d.Limit && s.RetryAfter != d.RetryAfter {
 					t.Errorf("limit %d of the decision says %v, and the decision %v", i, s.RetryAfter, d.RetryAfter)

@@ -217,9 +217,7 @@ func TestCollectorThatIsNotThere(t *testing.T) {
 				Log: slog.New(slog.NewTextHandler(&text, nil))})
 			suite.Must(t, err)
 			calls(tracer, many, none)
-			if err := tracer.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
+			suite.Must(t, tracer.Close(t.Context()))
 			if n := testutil.ToFloat64(tracer.queue.dropped); n != test.dropped {
 				t.Errorf("%v of %d spans are counted as dropped", n, many)
 			}
@@ -251,9 +249,7 @@ func TestCollectorsOverTLS(t *testing.T) {
 			Sample: 1, Log: slog.New(slog.DiscardHandler)})
 		suite.Must(t, err)
 		calls(tracer, 1, none)
-		if err := tracer.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		suite.Must(t, tracer.Close(t.Context()))
 		if n := testutil.ToFloat64(tracer.queue.dropped); n != float64(1-test.spans) {
 			t.Errorf("%v spans are counted as dropped", n)
 		}

@@ -197,7 +197,7 @@ func branchOfRows(t *testing.T, image []byte) uint64 {
 		id = uint64(tx.Bucket([]byte(disk.Rows)).Root())
 		return nil
 	})
-	suite.Must(t, errors.Join(err, f.Close()))
+	suite.Must(t, err, f.Close())
 	if isLeaf(image[id*pageSize:]) {
 		t.Fatal("the sample's rows fit one page: make it larger")
 	}
@@ -264,7 +264,7 @@ func TestVanishedRecordsAreMissed(t *testing.T) {
 			mustWrite(t, path, s.image)
 			db, err := bolt.Open(path, fileMode, boltOptions())
 			suite.Must(t, err)
-			suite.Must(t, errors.Join(db.Update(change), db.Close()))
+			suite.Must(t, db.Update(change), db.Close())
 			if !s.openDamaged(t, path, mustRead(t, path)) {
 				t.Fatal("opened")
 			}

@@ -80,7 +80,7 @@ func TestOpenRefusesWhatIsNotItsOwn(t *testing.T) {
 			err = db.Update(func(tx *bolt.Tx) error {
 				return tx.Bucket([]byte(disk.State)).Put(key, seal(key, body))
 			})
-			suite.Must(t, errors.Join(err, db.Close()))
+			suite.Must(t, err, db.Close())
 		}
 	}
 	asIs := func(*testing.T, string) {}

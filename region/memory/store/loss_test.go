@@ -130,9 +130,7 @@ func TestScriptFlushUnderLoad(t *testing.T) {
 			})
 		}
 		for range 100 {
-			if err := client.ScriptFlush(t.Context()).Err(); err != nil {
-				t.Error(err)
-			}
+			suite.Must(t, client.ScriptFlush(t.Context()).Err())
 		}
 		all.Wait()
 		if used := inspect(t, s, "k", terms(1000)).Used; used != quantity.Units(got.Load()) ||

@@ -50,9 +50,7 @@ func TestWhatIsNoRedis(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		suite.Must(t, s.Close())
 	}
 }
 

@@ -40,9 +40,7 @@ func (v *vouching) lives(node string) (since quantity.StoreTime, err error) {
 	j, err := journal.Open(filepath.Join(v.dir, node), journal.Options{Region: "us", Node: node})
 	suite.Must(v.t, err)
 	defer func() {
-		if err := j.Close(); err != nil {
-			v.t.Error(err)
-		}
+		suite.Must(v.t, j.Close())
 	}()
 	clock := func() time.Time { return v.now }
 	way, _ := v.server.Connect(clock)

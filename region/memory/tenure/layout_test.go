@@ -38,9 +38,7 @@ func TestAnotherLayoutIsSaid(t *testing.T) {
 		var log bytes.Buffer
 		n.config.Log = slog.New(slog.NewTextHandler(&log, nil))
 		suite.Must(t, n.Open(t.Context()))
-		if err := j.Close(); err != nil {
-			t.Error(err)
-		}
+		suite.Must(t, j.Close())
 		said := fmt.Sprintf("another version of quotad wrote what the store holds, in layout %d,",
 			layout)
 		if n.Losses() != 1 || !strings.Contains(log.String(), said) {

@@ -29,9 +29,7 @@ func onLoopback(t *testing.T, as *TLS) (*Server, string) {
 	go func() { served <- s.Serve(l) }()
 	t.Cleanup(func() {
 		s.Close()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
+		suite.Must(t, <-served)
 	})
 	return s, l.Addr().String()
 }

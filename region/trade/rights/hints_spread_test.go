@@ -1,7 +1,6 @@
 package rights
 
 import (
-	"errors"
 	"log/slog"
 	"net/netip"
 	"slices"
@@ -24,7 +23,7 @@ func spreads(t *testing.T, network *network.Network, region, seed string) *Engin
 	host := network.Host(region)
 	packets, err := host.ListenPacket(port)
 	streams, err2 := host.Listen(port)
-	suite.Must(t, errors.Join(err, err2))
+	suite.Must(t, err, err2)
 	e := &Engine{config: Config{Region: region, Node: "n1", Log: slog.New(slog.DiscardHandler)},
 		hints: newHints(region, "n1", 1, time.Now, func(exchange.Hint) {})}
 	g, err := gossip.Start(gossip.Config{Name: region + "/n1", Packets: packets, Streams: streams,

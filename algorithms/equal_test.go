@@ -260,8 +260,7 @@ func (h *history) decide(t *rapid.T) {
 		}
 	}
 	now = h.time(now)
-	same(t, "decide", c, got,
-		h.twin.DecideItems(now, c))
+	same(t, "decide", c, got, h.twin.DecideItems(now, c))
 	for i, d := range c.Each {
 		h.decided(t, d, got.Each[i])
 	}

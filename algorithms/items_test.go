@@ -79,8 +79,7 @@ func TestACallIsBounded(t *testing.T) {
 			t.Errorf("decision %d was refused", i)
 		}
 	}
-	if c.Add(plain("one more")) || len(c.Each) != MaxItemsLoad ||
-		len(c.Keys()) != MaxItemsLoad {
+	if c.Add(plain("one more")) || len(c.Each) != MaxItemsLoad || len(c.Keys()) != MaxItemsLoad {
 		t.Errorf("%d decisions and %d keys in a call", len(c.Each), len(c.Keys()))
 	}
 	large := plain("a")

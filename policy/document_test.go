@@ -22,6 +22,14 @@ func mustParse(t testing.TB, src string) *Document {
 	return doc
 }
 
+// usual is a limit that leaves to the defaults what it can.
+func usual(l Limit) Limit {
+	l.Alias, l.Weights = l.Name, []quantity.Units{20, 40, 40}
+	l.BorrowingLimit, l.LendingLimit = Unlimited, DefaultLendingLimit
+	l.OnExhausted, l.OnStoreFailure, l.Consistency = ExhaustedDeny, StoreFailureLocal, Exact
+	return l
+}
+
 // TestParseFillsEveryField reads a document with one entry that gives every field, and one that
 // leaves all it can to the defaults.
 func TestParseFillsEveryField(t *testing.T) {
@@ -53,60 +61,37 @@ func TestParseFillsEveryField(t *testing.T) {
 		OnStoreFailure: StoreFailureDeny,
 		Consistency:    Exact,
 		Shadow:         true,
-	}, {
-		Index:          1,
-		Pos:            strictyaml.Position{File: path, Line: 21, Column: 5},
-		Name:           "address-hour",
-		Alias:          "address-hour",
-		Domain:         "api",
-		Key:            []string{"account", "address"},
-		Match:          nil,
-		Algorithm:      FixedWindow,
-		Limit:          MaxLimit,
-		Window:         time.Hour,
-		Weights:        []quantity.Units{20, 40, 40},
-		BorrowingLimit: Unlimited,
-		LendingLimit:   DefaultLendingLimit,
-		OnExhausted:    ExhaustedDeny,
-		OnStoreFailure: StoreFailureLocal,
-		Consistency:    Exact,
-		LocalReserve:   250_000,
-		Shadow:         false,
-	}, {
-		Index:          2,
-		Pos:            strictyaml.Position{File: path, Line: 29, Column: 5},
-		Name:           "account-rate",
-		Alias:          "account-rate",
-		Domain:         "api",
-		Key:            []string{"account"},
-		Algorithm:      TokenBucket,
-		Limit:          100,
-		Window:         time.Second,
-		Burst:          500,
-		Weights:        []quantity.Units{20, 40, 40},
-		BorrowingLimit: Unlimited,
-		LendingLimit:   DefaultLendingLimit,
-		OnExhausted:    ExhaustedDeny,
-		OnStoreFailure: StoreFailureLocal,
-		Consistency:    Exact,
-	}, {
-		Index:          3,
-		Pos:            strictyaml.Position{File: path, Line: 36, Column: 5},
-		Name:           "mail-queue",
-		Alias:          "mail-queue",
-		Domain:         "mail",
-		Key:            []string{"account"},
-		Algorithm:      LeakyBucket,
-		Limit:          60,
-		Window:         time.Minute,
-		Burst:          60,
-		Weights:        []quantity.Units{20, 40, 40},
-		BorrowingLimit: Unlimited,
-		LendingLimit:   DefaultLendingLimit,
-		OnExhausted:    ExhaustedDeny,
-		OnStoreFailure: StoreFailureLocal,
-		Consistency:    Exact,
-	}}
+	}, usual(Limit{
+		Index:        1,
+		Pos:          strictyaml.Position{File: path, Line: 21, Column: 5},
+		Name:         "address-hour",
+		Domain:       "api",
+		Key:          []string{"account", "address"},
+		Algorithm:    FixedWindow,
+		Limit:        MaxLimit,
+		Window:       time.Hour,
+		LocalReserve: 250_000,
+	}), usual(Limit{
+		Index:     2,
+		Pos:       strictyaml.Position{File: path, Line: 29, Column: 5},
+		Name:      "account-rate",
+		Domain:    "api",
+		Key:       []string{"account"},
+		Algorithm: TokenBucket,
+		Limit:     100,
+		Window:    time.Second,
+		Burst:     500,
+	}), usual(Limit{
+		Index:     3,
+		Pos:       strictyaml.Position{File: path, Line: 36, Column: 5},
+		Name:      "mail-queue",
+		Domain:    "mail",
+		Key:       []string{"account"},
+		Algorithm: LeakyBucket,
+		Limit:     60,
+		Window:    time.Minute,
+		Burst:     60,
+	})}
 	if len(doc.Limits) != len(limits) {
 		t.Fatalf("%d limits, want %d", len(doc.Limits), len(limits))
 	}

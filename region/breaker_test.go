@@ -20,6 +20,7 @@ import (
 // its place. It must be started outside of a bubble.
 type relay struct {
 	listener net.Listener
+	rewrites func([]byte) []byte // what goes to the Redis; nil: it goes as it is
 	done     sync.WaitGroup
 
 	mu     sync.Mutex
@@ -29,9 +30,15 @@ type relay struct {
 
 func startRelay(t *testing.T) *relay {
 	t.Helper()
+	return startRewriting(t, nil)
+}
+
+// startRewriting starts a relay that changes what goes to the Redis.
+func startRewriting(t *testing.T, rewrites func([]byte) []byte) *relay {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	suite.Must(t, err)
-	r := &relay{listener: l, conns: map[net.Conn]struct{}{}}
+	r := &relay{listener: l, rewrites: rewrites, conns: map[net.Conn]struct{}{}}
 	r.done.Go(r.run)
 	t.Cleanup(func() {
 		_ = l.Close()
@@ -39,6 +46,18 @@ func startRelay(t *testing.T) *relay {
 		r.done.Wait()
 	})
 	return r
+}
+
+// rewriter changes what is written.
+type rewriter struct {
+	io.Writer
+	change func([]byte) []byte
+}
+
+// Write implements io.Writer.
+func (w rewriter) Write(b []byte) (int, error) {
+	_, err := w.Writer.Write(w.change(b))
+	return len(b), err
 }
 
 func (r *relay) url() string { return "redis://" + r.listener.Addr().String() }
@@ -78,7 +97,11 @@ func (r *relay) run() {
 		r.mu.Unlock()
 		for _, way := range [][2]net.Conn{{near, far}, {far, near}} {
 			r.done.Go(func() {
-				_, _ = io.Copy(way[0], way[1])
+				to := io.Writer(way[0])
+				if r.rewrites != nil && way[0] == far {
+					to = rewriter{far, r.rewrites}
+				}
+				_, _ = io.Copy(to, way[1])
 				_, _ = way[0].Close(), way[1].Close()
 				r.mu.Lock()
 				defer r.mu.Unlock()

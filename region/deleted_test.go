@@ -3,7 +3,6 @@ package region_test
 import (
 	"context"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -160,28 +159,14 @@ func TestADeletedBucketUnderTraffic(t *testing.T) {
 			started(t, documents.Parse(t, 1, halves, long(kind, 200, ", lending_limit: 1")),
 				[]string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
 					q := request("a")
-					var mu sync.Mutex
-					var admitted quantity.Units
-					all := func(d time.Duration) {
-						var loads sync.WaitGroup
-						for _, n := range c.running {
-							loads.Go(func() {
-								units := sum(n.load(t, q, 1, d))
-								mu.Lock()
-								defer mu.Unlock()
-								admitted += units
-							})
-						}
-						loads.Wait()
-					}
+					admitted := quantity.Units(0)
 					for range 4 {
-						all(200 * time.Millisecond)
+						admitted += c.loadAll(q, 200*time.Millisecond)
 						c.delete("us", c.running["us/n1"], "long", q)
-						all(100 * time.Millisecond)
+						admitted += c.loadAll(q, 100*time.Millisecond)
 						c.delete("eu", c.running["eu/n1"], "long", q)
 					}
-					all(3 * time.Second)
-					if admitted > 200 || admitted < 195 {
+					if admitted += c.loadAll(q, 3*time.Second); admitted > 200 || admitted < 195 {
 						t.Errorf("%d admitted of 200", admitted)
 					}
 				})

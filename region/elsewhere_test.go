@@ -5,41 +5,89 @@ package region_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/decide/admit"
 )
 
 // fourAlone are a region of one node, two that have its copies, and one more.
 var fourAlone = []string{"us/n1", "eu/n1", "ap/n1", "sa/n1"}
 
+// fourRegions returns a document in which us has 70 of a hundred in a long window, which nobody lends.
+func fourRegions(t *testing.T) *policy.Document {
+	t.Helper()
+	return documents.Parse(t, 1, []string{"us: {weight: 7}", "eu: {weight: 1}", "ap: {weight: 1}", "sa: {weight: 1}"},
+		long(algorithms.FixedWindow, 100, ", lending_limit: 0"))
+}
+
+// beside starts us/n1 beside nodes of other regions, the first of which is the way in. They have found
+// each other, and a long window has just begun. Nodes that start from now on know of a past.
+func (c *cluster) beside(d *policy.Document, others ...string) (us *running) {
+	c.t.Helper()
+	c.Seed = others[0]
+	for _, other := range others {
+		c.start(other, d)
+	}
+	us = c.start("us/n1", d)
+	c.meet()
+	c.bootstrap = false
+	nextCell(10 * time.Minute)
+	return us
+}
+
+// losesAll ends us/n1, and takes its journal and its Redis's data away.
+func (c *cluster) losesAll() {
+	c.t.Helper()
+	c.loseJournal("us/n1")
+	c.flushAll("us")
+}
+
+// calls reports whether a node would call that node of another region, and none of its mates.
+func (c *cluster) calls(n *running, other string) bool {
+	region, _, _ := strings.Cut(other, "/")
+	return n.Peers().Nodes(region)[0] == c.running[other].config.PeerAdvertise
+}
+
+// called returns which of a region's two nodes a node calls, and the other one.
+func (c *cluster) called(n *running, region string) (first, other string) {
+	first, other = region+"/n1", region+"/n2"
+	if c.calls(n, other) {
+		return other, first
+	}
+	return first, other
+}
+
+// answers has a node answer us later than others, or be gone.
+func (c *cluster) answers(name, how string) {
+	c.t.Helper()
+	switch how {
+	case "gone":
+		c.stop(name)
+	case "later":
+		c.Network.SetDelay(name, "us/n1", 400*time.Millisecond)
+	}
+}
+
 // loneRegion runs a test on four regions of one node each, where us has used 70 of "a" in the long window,
 // its whole part, and one of "b". lost ends us/n1 and takes its journal and its Redis's data away.
 func loneRegion(t *testing.T, f func(t *testing.T, c *cluster, us *running, lost func())) {
 	t.Helper()
-	d := documents.Parse(t, 1, []string{"us: {weight: 7}", "eu: {weight: 1}", "ap: {weight: 1}", "sa: {weight: 1}"}, long("fixed_window", 100, ", lending_limit: 0"))
+	d := fourRegions(t)
 	inBubble(t, append([]string{"us/n2"}, fourAlone...), func(t *testing.T, c *cluster) {
 		c.sizes["us"] = 1
-		c.Seed = "eu/n1"
-		for _, other := range fourAlone[1:] {
-			c.start(other, d)
-		}
-		us := c.start("us/n1", d)
-		c.meet()
-		c.bootstrap = false
-		nextCell(10 * time.Minute)
+		us := c.beside(d, fourAlone[1:]...)
 		us.check(t, request("b"))
 		us.usesUp(t, "a")
 		if used := us.state(t, request("a")).Used; used != 70 {
 			t.Fatalf("us used %d", used)
 		}
 		time.Sleep(5 * time.Second)
-		f(t, c, us, func() {
-			c.loseJournal("us/n1")
-			c.flushAll("us")
-		})
+		f(t, c, us, c.losesAll)
 	})
 }
 
@@ -157,7 +205,7 @@ func TestARegionOfOneNodeWaitsForAll(t *testing.T) {
 // not in the copies elsewhere before this one has read the Redis. It does so once the other one is gone, and not
 // while that is only cut off from the Redis.
 func TestCopiesElsewhereAreOfAll(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 7}", "eu: {weight: 1}", "ap: {weight: 1}", "sa: {weight: 1}"}, long("fixed_window", 100, ", lending_limit: 0"))
+	d := fourRegions(t)
 	for _, gone := range []bool{false, true} {
 		t.Run(fmt.Sprintf("gone %t", gone), func(t *testing.T) {
 			r := startRelay(t)
@@ -170,10 +218,7 @@ func TestCopiesElsewhereAreOfAll(t *testing.T) {
 				}
 				c.onRedis("us")
 				n1 := c.start("us/n1", d)
-				direct := c.servers["us"]
-				c.behind(r, "us")
-				n2 := c.start("us/n2", d)
-				c.servers["us"] = direct
+				n2, _ := c.startBehind(r, "us/n2", d)
 				nextCell(10 * time.Minute)
 				n1.check(t, request("b"))
 				n2.usesUp(t, "a")

@@ -18,7 +18,7 @@ import (
 // status shows it.
 func TestEvictionIsWarnedOf(t *testing.T) {
 	server := fixtures.Process(t)
-	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: a, limit: 10, window: 1m"))
+	n := Unstarted(t, 1, documents.Parse(t, 1, HereAndThere, "name: a, limit: 10, window: 1m"))
 	var log bytes.Buffer
 	n.log = slog.New(slog.NewTextHandler(&log, nil))
 	var err error

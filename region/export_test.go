@@ -2,11 +2,9 @@ package region
 
 import (
 	"context"
-	"testing"
 
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/gossip"
-	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/memory/store"
 	"github.com/quotad/quotad/region/trade/peer"
 )
@@ -16,12 +14,6 @@ const (
 	FewestMembers = fewestMembers
 	SettleEvery   = settleEvery
 )
-
-// HereAndThere is hereAndThere.
-var HereAndThere = hereAndThere
-
-// Unstarted is unstarted.
-func Unstarted(t testing.TB, nodes int, d *policy.Document) *Node { return unstarted(t, nodes, d) }
 
 // AheadReady is the part of Ready that is about clocks.
 func (n *Node) AheadReady() error { return n.aheads.ready() }

@@ -19,31 +19,20 @@ import (
 func TestAPeerRegionOfTwoNodes(t *testing.T) {
 	for _, how := range []string{"as near", "later", "gone"} {
 		t.Run(how, func(t *testing.T) {
-			d := documents.Parse(t, 1, []string{"us: {weight: 7}", "eu: {weight: 1}", "ap: {weight: 1}", "sa: {weight: 1}"}, long("fixed_window", 100, ", lending_limit: 0"))
+			d := fourRegions(t)
 			inBubble(t, append([]string{"sa/n2"}, fourAlone...), func(t *testing.T, c *cluster) {
-				c.Seed = "eu/n1"
-				for _, other := range []string{"eu/n1", "ap/n1", "sa/n1", "sa/n2"} {
-					c.start(other, d)
-				}
-				us := c.start("us/n1", d)
-				c.meet()
-				c.bootstrap = false
-				nextCell(10 * time.Minute)
+				us := c.beside(d, "eu/n1", "ap/n1", "sa/n1", "sa/n2")
 				us.check(t, request("c"))
 				time.Sleep(5 * time.Second)
-				first := us.Peers().Nodes("sa")[0]
-				heard, other := "sa/n1", "sa/n2"
-				if first == c.running["sa/n2"].config.PeerAdvertise {
-					heard, other = other, heard
-				}
+				heard, other := c.called(us, "sa")
 				// The one that is called stands still for a moment, so the other one is called from then on.
 				c.Network.CutBoth("us/n1", heard, 6*time.Second)
 				c.within(20*time.Second, "the other node of sa to be called", func() bool {
-					return us.Peers().Nodes("sa")[0] == c.running[other].config.PeerAdvertise
+					return c.calls(us, other)
 				})
 				time.Sleep(8 * time.Second)
 				t.Logf("%s was heard of first, %s then", heard, other)
-				if us.Peers().Nodes("sa")[0] != c.running[other].config.PeerAdvertise {
+				if !c.calls(us, other) {
 					t.Fatal("the first one is called again")
 				}
 				for _, mate := range us.rights.Mates() {
@@ -57,14 +46,8 @@ func TestAPeerRegionOfTwoNodes(t *testing.T) {
 						t.Fatal("sa does not hear us")
 					}
 				}
-				c.loseJournal("us/n1")
-				c.flushAll("us")
-				switch how {
-				case "gone":
-					c.stop(other)
-				case "later":
-					c.Network.SetDelay(other, "us/n1", 400*time.Millisecond)
-				}
+				c.losesAll()
+				c.answers(other, how)
 				time.Sleep(30 * time.Second)
 				us = c.start("us/n1", d)
 				staysClosed(t, us, "c")
@@ -79,21 +62,13 @@ func TestARegionOfTwoThatHasOne(t *testing.T) {
 	d := documents.Parse(t, 1, []string{"us: {weight: 8}", "eu: {weight: 1}", "ap: {weight: 1}"}, long("fixed_window", 100, ", lending_limit: 0"))
 	others := []string{"eu/n1", "eu/n2", "ap/n1", "ap/n2"}
 	inBubble(t, append([]string{"us/n1", "us/n2"}, others...), func(t *testing.T, c *cluster) {
-		c.Seed = "eu/n1"
-		for _, other := range others {
-			c.start(other, d)
-		}
-		us := c.start("us/n1", d)
-		c.meet()
-		c.bootstrap = false
-		nextCell(10 * time.Minute)
+		us := c.beside(d, others...)
 		us.check(t, request("b"))
 		time.Sleep(10 * time.Second)
 		if n := us.rights.Numbers().Copies; n != 2 {
 			t.Fatalf("%d copies", n)
 		}
-		c.loseJournal("us/n1")
-		c.flushAll("us")
+		c.losesAll()
 		time.Sleep(20 * time.Second)
 		us = c.start("us/n1", d)
 		c.decides(us, 40*time.Second, admit.WithinLimit, "b")
@@ -110,21 +85,13 @@ func TestABlipBeforeTheLoss(t *testing.T) {
 				d := documents.Parse(t, 1, []string{"us: {weight: 7}", "eu: {weight: 3}"}, long("fixed_window", 100, ", lending_limit: 0"))
 				inBubble(t, []string{"eu/n1", "eu/n2", "us/n1"}, func(t *testing.T, c *cluster) {
 					c.sizes["us"] = nodes
-					c.start("eu/n1", d)
-					c.start("eu/n2", d)
-					us := c.start("us/n1", d)
-					c.meet()
-					c.bootstrap = false
-					nextCell(10 * time.Minute)
+					us := c.beside(d, "eu/n1", "eu/n2")
 					us.check(t, request("c"))
 					time.Sleep(5 * time.Second)
-					first, other := "eu/n1", "eu/n2"
-					if us.Peers().Nodes("eu")[0] == c.running[other].config.PeerAdvertise {
-						first, other = other, first
-					}
+					first, other := c.called(us, "eu")
 					c.Network.CutBoth("us/n1", first, 6*time.Second)
 					time.Sleep(20 * time.Second)
-					if us.Peers().Nodes("eu")[0] != c.running[other].config.PeerAdvertise {
+					if !c.calls(us, other) {
 						t.Fatal("the first one is called again")
 					}
 					us.usesUp(t, "c")
@@ -132,14 +99,8 @@ func TestABlipBeforeTheLoss(t *testing.T) {
 					if n := us.rights.Numbers().Copies; n != 1 {
 						t.Fatalf("%d copies", n)
 					}
-					c.loseJournal("us/n1")
-					c.flushAll("us")
-					switch how {
-					case "gone":
-						c.stop(other)
-					case "later":
-						c.Network.SetDelay(other, "us/n1", 400*time.Millisecond)
-					}
+					c.losesAll()
+					c.answers(other, how)
 					time.Sleep(20 * time.Second)
 					us = c.start("us/n1", d)
 					us.admitsNothing(t, "c", 30)
@@ -156,18 +117,11 @@ func TestABlipBeforeTheLoss(t *testing.T) {
 func TestTheStoresTimeStandsStill(t *testing.T) {
 	for _, jumps := range []bool{false, true} {
 		t.Run(fmt.Sprintf("jumps %t", jumps), func(t *testing.T) {
-			d := documents.Parse(t, 1, []string{"us: {weight: 7}", "eu: {weight: 1}", "ap: {weight: 1}", "sa: {weight: 1}"}, long("fixed_window", 100, ", lending_limit: 0"))
+			d := fourRegions(t)
 			inBubble(t, fourAlone, func(t *testing.T, c *cluster) {
 				var ahead atomic.Int64
 				c.twins["us"] = twinOf("r", func() time.Duration { return time.Duration(ahead.Load()) })
-				c.Seed = "eu/n1"
-				for _, other := range fourAlone[1:] {
-					c.start(other, d)
-				}
-				us := c.start("us/n1", d)
-				c.meet()
-				c.bootstrap = false
-				nextCell(10 * time.Minute)
+				us := c.beside(d, fourAlone[1:]...)
 				us.check(t, request("c"))
 				time.Sleep(5 * time.Second)
 				if jumps {
@@ -183,8 +137,7 @@ func TestTheStoresTimeStandsStill(t *testing.T) {
 				time.Sleep(4 * time.Second)
 				us.usesUp(t, "c")
 				time.Sleep(5 * time.Second)
-				c.loseJournal("us/n1")
-				c.flushAll("us")
+				c.losesAll()
 				time.Sleep(2 * time.Minute) // no window comes again
 				staysClosed(t, c.start("us/n1", d), "c")
 			})
@@ -218,8 +171,7 @@ func TestARegionOfTwoThatHasOneAfterABlip(t *testing.T) {
 					t.Fatalf("%d copies", n)
 				}
 				t.Logf("eu %v, ap %v", us.Peers().Nodes("eu")[0] == c.running["eu/n1"].config.PeerAdvertise, us.Peers().Nodes("ap")[0] == c.running["ap/n1"].config.PeerAdvertise)
-				c.loseJournal("us/n1")
-				c.flushAll("us")
+				c.losesAll()
 				c.Seed = "eu/n1"
 				time.Sleep(20 * time.Second)
 				us = c.start("us/n1", d)
@@ -235,20 +187,13 @@ func TestALoneNodeThatEndsInOrder(t *testing.T) {
 	for _, after := range []time.Duration{0, 100 * time.Millisecond, 3 * time.Second} {
 		t.Run(fmt.Sprint(after), func(t *testing.T) {
 			inBubble(t, []string{"eu/n1", "ap/n1", "us/n1"}, func(t *testing.T, c *cluster) {
-				for _, name := range []string{"eu/n1", "ap/n1", "us/n1"} {
-					c.start(name, d)
-				}
-				us := c.running["us/n1"]
-				c.meet()
-				c.bootstrap = false
-				nextCell(10 * time.Minute)
+				us := c.beside(d, "eu/n1", "ap/n1")
 				for range 7 {
 					us.check(t, request("a"))
 				}
 				suite.Must(t, us.Drain(t.Context()))
 				time.Sleep(after)
-				c.loseJournal("us/n1")
-				c.flushAll("us")
+				c.losesAll()
 				time.Sleep(5 * time.Second)
 				us = c.start("us/n1", d)
 				c.within(20*time.Second, "us/n1 to decide", func() bool { return us.check(t, request("a")).Allowed })

@@ -16,12 +16,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// hereAndThere is two regions, of which "here" has 40 % of everything.
-var hereAndThere = []string{"here: {weight: 40}", "there: {weight: 60}"}
+// HereAndThere is two regions, of which "here" has 40 % of everything.
+var HereAndThere = []string{"here: {weight: 40}", "there: {weight: 60}"}
 
-// unstarted returns a node of region "here" in which nothing runs, and whose store is still to be
+// Unstarted returns a node of region "here" in which nothing runs, and whose store is still to be
 // opened.
-func unstarted(t testing.TB, nodes int, d *policy.Document) *Node {
+func Unstarted(t testing.TB, nodes int, d *policy.Document) *Node {
 	t.Helper()
 	way, _ := lab.NewTwin(func() quantity.StoreTime {
 		return quantity.StoreTime(time.Now().UnixMicro())

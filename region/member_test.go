@@ -23,7 +23,7 @@ func MetaOf(t testing.TB, region, node, address string) []byte {
 // TestMembersOfAKnownFormOnly: a member's name must be REGION/NODE with a region of the document.
 // It must say the same name about itself, and no address or one that can be called.
 func TestMembersOfAKnownFormOnly(t *testing.T) {
-	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: a, limit: 10, window: 1s"))
+	n := Unstarted(t, 1, documents.Parse(t, 1, HereAndThere, "name: a, limit: 10, window: 1s"))
 	long := strings.Repeat("x", 64)
 	for name, c := range map[string]struct {
 		name string
@@ -65,7 +65,7 @@ func FuzzMember(f *testing.F) {
 	f.Add("there/n1", MetaOf(f, "there", "n1", "10.0.0.1:8082"))
 	f.Add("here/\x1b[31m", MetaOf(f, "here", "x", "[::1]:1"))
 	f.Add("there/n1/n2", []byte{0x0a, 0xff})
-	n := unstarted(f, 1, documents.Parse(f, 1, hereAndThere, "name: a, limit: 10, window: 1s"))
+	n := Unstarted(f, 1, documents.Parse(f, 1, HereAndThere, "name: a, limit: 10, window: 1s"))
 	f.Fuzz(func(t *testing.T, name string, meta []byte) {
 		region, err := n.admit(gossip.Member{Name: name, Meta: meta})
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -160,28 +159,13 @@ func TestTwoNodesRecoverAtOnce(t *testing.T) {
 			started(t, documents.Parse(t, 1, alone, long(kind, 300, "")),
 				[]string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 					q := request("a")
-					var mu sync.Mutex
-					var admitted quantity.Units
-					both := func(d time.Duration) {
-						var all sync.WaitGroup
-						for _, n := range c.running {
-							all.Go(func() {
-								units := sum(n.load(t, q, 1, d))
-								mu.Lock()
-								defer mu.Unlock()
-								admitted += units
-							})
-						}
-						all.Wait()
-					}
-					both(500 * time.Millisecond)
+					admitted := c.loadAll(q, 500*time.Millisecond)
 					for range 2 {
 						c.flushAll("us")
-						both(400 * time.Millisecond)
+						admitted += c.loadAll(q, 400*time.Millisecond)
 					}
 					c.stop("us/n2")
-					both(3 * time.Second)
-					if admitted != 300 {
+					if admitted += c.loadAll(q, 3*time.Second); admitted != 300 {
 						t.Errorf("%d admitted of 300", admitted)
 					}
 				})

@@ -2,6 +2,7 @@ package region_test
 
 import (
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -129,6 +130,22 @@ func (n *running) load(t *testing.T, q admit.Request, units int,
 			}
 		}
 	}
+	return admitted
+}
+
+// loadAll has all nodes make a unit of demand every 10 ms for a while, and returns what was admitted.
+func (c *cluster) loadAll(q admit.Request, d time.Duration) (admitted quantity.Units) {
+	var loads sync.WaitGroup
+	var mu sync.Mutex
+	for _, n := range c.running {
+		loads.Go(func() {
+			units := sum(n.load(c.t, q, 1, d))
+			mu.Lock()
+			defer mu.Unlock()
+			admitted += units
+		})
+	}
+	loads.Wait()
 	return admitted
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // TestPaceOfAsksWhereUseFades: a region holds all that the others do not need, and wants more. It
@@ -63,5 +64,75 @@ func TestWaitingRequestsAskOnce(t *testing.T) {
 	c.run(c.now + 10*allocator.Second)
 	if asks := (c.stats().Asks - before) / 10; asks > 50 {
 		t.Errorf("%d asks a second of five regions, want at most 50", asks)
+	}
+}
+
+// firstAsks plays a node with so many buckets in need at once, reported every 20 ms in the same
+// order. Its peers answer every call with nothing after a round trip. For each bucket that some
+// peer was asked for, it returns the round trips until the first ask.
+func firstAsks(kind algorithms.Kind, buckets, trips int) map[string]int64 {
+	const roundTrip = allocator.Second / 10
+	s := newThrong(kind, buckets, 3, false)
+	s.now += allocator.Second // what was refused before is over
+	type sent struct {
+		at   quantity.NodeTime
+		call Call
+	}
+	var underway []sent
+	begun, first := s.now, map[string]int64{}
+	note := func(out Effects) {
+		for _, c := range out.Calls {
+			underway = append(underway, sent{s.now, c})
+			for _, a := range c.Message.Asks {
+				if first[a.Bucket] == 0 {
+					first[a.Bucket] = (s.now.Sub(begun))/roundTrip + 1
+				}
+			}
+		}
+	}
+	for turn := 1; s.now < begun.Add(int64(trips)*roundTrip); turn++ {
+		for len(underway) > 0 && underway[0].at+roundTrip <= s.now {
+			c := underway[0].call
+			underway = underway[1:]
+			r := Reply{From: c.Peer, Generation: 9, ForGeneration: 7,
+				Grants: make([]Grant, len(c.Message.Asks))}
+			for i, a := range c.Message.Asks {
+				r.Grants[i] = Grant{Cell: a.Cell, Retry: Interval / 2} // and then it is asked again
+			}
+			note(s.m.Step(s.now, Answered{ID: c.ID, Reply: r}))
+		}
+		note(s.m.Step(s.now, s.report(8)))
+		if turn%10 == 0 {
+			note(s.m.Step(s.now, Tick{Jitter: allocator.PPM}))
+		}
+		s.now += allocator.Second / 50
+	}
+	return first
+}
+
+// TestBusyBucketsTakeTurns: more buckets are in need than calls have room for. Each is asked for in
+// its turn, and none waits while others are asked for twice.
+func TestBusyBucketsTakeTurns(t *testing.T) {
+	const buckets, room = MaxBuckets, MaxCalls * MaxAsks
+	// A fixed window asks once for what it lacks. A token bucket asks for refill of two cells and
+	// for tokens.
+	for kind, asks := range map[algorithms.Kind]int64{algorithms.FixedWindow: 1,
+		algorithms.TokenBucket: 3} {
+		t.Run(string(kind), func(t *testing.T) {
+			turns := (asks*buckets + room - 1) / room
+			first := firstAsks(kind, buckets, int(2*turns))
+			if len(first) != buckets {
+				t.Errorf("%d of %d buckets were asked for at all", len(first), buckets)
+			}
+			late := 0
+			for _, trips := range first {
+				if trips > turns {
+					late++
+				}
+			}
+			if late > 0 {
+				t.Errorf("%d buckets waited for more than %d round trips", late, turns)
+			}
+		})
 	}
 }

@@ -77,8 +77,7 @@ func TestARowUnderWayAsItsBucketIsDeleted(t *testing.T) {
 	d := newDoubting(t)
 	b := d.bucket("b")
 	cell := quantity.Cell(d.store() / doubtDay)
-	ask := Message{From: "eu", Generation: 3,
-		Asks: []Ask{{Bucket: "b", Cell: cell, Lent: 50}}}
+	ask := Message{From: "eu", Generation: 3, Asks: []Ask{{Bucket: "b", Cell: cell, Lent: 50}}}
 	d.m.Step(d.now, Asked{ID: 1, Message: ask, Buckets: []*Bucket{b}})
 	given := algorithms.Given{Head: algorithms.Head{Now: d.store()}, Row: algorithms.Row{Lent: 50}}
 	if out := d.m.Step(d.now, Lent{ID: 1, Given: []algorithms.Given{given}}); len(out.Record) != 1 {

@@ -28,7 +28,7 @@ func (p *proxy) client(t *testing.T, ip string) *client {
 	transport := &http.Transport{MaxIdleConnsPerHost: 64, DialContext: (&net.Dialer{
 		LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}).DialContext}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &client{&http.Client{Transport: transport, Timeout: patience}, p.address}
+	return &client{&http.Client{Transport: transport, Timeout: suite.Patience}, p.address}
 }
 
 // answer is what a client sees.

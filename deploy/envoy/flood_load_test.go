@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // flood is a closed loop: each connection sends its next request when the last one is answered.
@@ -92,7 +94,7 @@ func loop(ctx context.Context, address string, from net.IP, request string) (one
 		}
 		// The last requests are answered after the end.
 		end, _ := ctx.Deadline()
-		_ = conn.SetDeadline(end.Add(patience))
+		_ = conn.SetDeadline(end.Add(suite.Patience))
 		in := bufio.NewReaderSize(conn, 2048)
 		for ctx.Err() == nil {
 			begun := time.Now()

@@ -63,7 +63,7 @@ func addresses(r *process.Region) (all []string) {
 func (s *stage) recovers(t *testing.T) {
 	t.Helper()
 	s.awaitHealthy(t, 2)
-	eventually(t, "every request is decided", func() bool { return s.until(t, 30, 2).undecided == 0 })
+	suite.Eventually(t, "every request is decided", func() bool { return s.until(t, 30, 2).undecided == 0 })
 }
 
 // waited is what clients saw until Envoy knew better.

@@ -63,7 +63,7 @@ func sendOnce(address string, from net.IP, request string) int {
 		return 0
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(suite.Patience))
 	if _, err := conn.Write([]byte(request)); err != nil {
 		return 0
 	}

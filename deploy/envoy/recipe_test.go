@@ -152,7 +152,7 @@ func (s *stage) raw(t *testing.T, ip, request string) int {
 	conn, err := dialer.DialContext(t.Context(), "tcp", s.address)
 	suite.Must(t, err)
 	defer conn.Close()
-	suite.Must(t, conn.SetDeadline(time.Now().Add(patience)))
+	suite.Must(t, conn.SetDeadline(time.Now().Add(suite.Patience)))
 	_, err = conn.Write([]byte(request))
 	suite.Must(t, err)
 	code, _, err := readAnswer(bufio.NewReader(conn))

@@ -41,7 +41,7 @@ func TestFactsOfRLQS(t *testing.T) {
 				}
 			}
 			wants("before anything is assigned", "a", 1, 0)
-			eventually(t, "the first request is reported", func() bool { return len(s.of("a")) == 1 })
+			suite.Eventually(t, "the first request is reported", func() bool { return len(s.of("a")) == 1 })
 			if first := s.of("a")[0]; first.allowed != 0 || first.denied != 1 || first.of != 1 {
 				t.Errorf("the first report is %+v", first)
 			}
@@ -68,7 +68,7 @@ func TestFactsOfRLQS(t *testing.T) {
 			s.tell(t, assigns("a", bucketOf(6, never), time.Hour))
 			wants("a bucket after a rule starts full", "a", 9, 6)
 			s.tell(t, assigns("a", allowAll, 0))
-			eventually(t, "an assignment without a time to live ends at once", func() bool { return s.ask("a", 1) == 0 })
+			suite.Eventually(t, "an assignment without a time to live ends at once", func() bool { return s.ask("a", 1) == 0 })
 			s.reportsAll(t)
 			s.forgets(t)
 			s.goesOn(t)
@@ -79,18 +79,18 @@ func TestFactsOfRLQS(t *testing.T) {
 // reportsAll: a timer of 5 s reports all bucket ids in one message, with all that clients saw.
 func (s *subject) reportsAll(t *testing.T) {
 	t.Helper()
-	eventually(t, "everything is reported", func() bool {
+	suite.Eventually(t, "everything is reported", func() bool {
 		allowed, denied := s.sum("a")
 		return allowed == s.seen["a"][0] && denied == s.seen["a"][1]
 	})
 	count := len(s.of("a"))
-	eventually(t, "two more reports come", func() bool { return len(s.of("a")) >= count+2 })
+	suite.Eventually(t, "two more reports come", func() bool { return len(s.of("a")) >= count+2 })
 	all := s.of("a")
 	for i, r := range all[count:] {
 		if r.of != 2 || r.allowed+r.denied != 0 {
 			t.Errorf("a report without requests: %+v", r)
 		}
-		if apart := r.at.Sub(all[count+i-1].at); apart < model.ReportEvery/2 || apart > patience {
+		if apart := r.at.Sub(all[count+i-1].at); apart < model.ReportEvery/2 || apart > suite.Patience {
 			t.Errorf("reports are %v apart", apart)
 		}
 	}
@@ -108,7 +108,7 @@ func (s *subject) forgets(t *testing.T) {
 	if s.ask("a", 1) != 0 {
 		t.Error("an abandoned bucket id is allowed")
 	}
-	eventually(t, "it is reported as new", func() bool { return len(s.of("a")) > count })
+	suite.Eventually(t, "it is reported as new", func() bool { return len(s.of("a")) > count })
 	if r := s.of("a")[count]; r.of != 1 || r.allowed != 0 || r.denied != 1 {
 		t.Errorf("an abandoned bucket id is reported as %+v", r)
 	}
@@ -126,7 +126,7 @@ func (s *subject) goesOn(t *testing.T) {
 		t.Errorf("without a stream %d more are allowed, want 2", got)
 	}
 	count := len(s.of("a"))
-	eventually(t, "it reports on another stream", func() bool { return len(s.of("a")) > count })
+	suite.Eventually(t, "it reports on another stream", func() bool { return len(s.of("a")) > count })
 	if r := s.of("a")[count]; r.stream != 2 || r.of != 2 {
 		t.Errorf("the first report of the new stream is %+v", r)
 	}
@@ -138,7 +138,7 @@ func TestTokenBucketBeforeAnAssignment(t *testing.T) {
 	p := startEnvoy(t, "rlqs.yaml", startApp(t), []string{at}, edit{"fallback_rate_limit: {blanket_rule: DENY_ALL}",
 		"fallback_rate_limit: {token_bucket: {max_tokens: 5, tokens_per_fill: 20, fill_interval: 1s}}"})
 	c := p.client(t, "127.0.0.2")
-	eventually(t, "Envoy 1.40 crashes (if it does not, say so in the page and the recipe)", func() bool {
+	suite.Eventually(t, "Envoy 1.40 crashes (if it does not, say so in the page and the recipe)", func() bool {
 		_, err := c.ask(t.Context(), "GET", "/", "X-Account", "acme")
 		return err != nil && !p.Running()
 	})
@@ -170,12 +170,12 @@ func TestTimeToLiveIsWholeSeconds(t *testing.T) {
 	for name, s := range subjects(t) {
 		t.Run(name, func(t *testing.T) {
 			s.ask("a", 1)
-			eventually(t, "it ends before its time", func() bool {
+			suite.Eventually(t, "it ends before its time", func() bool {
 				s.tell(t)
 				begun := time.Now()
 				s.say(t, assigns("a", allowAll, ttl))
-				eventually(t, "it is allowed", func() bool { return s.ask("a", 1) == 1 })
-				eventually(t, "it is denied", func() bool { return s.ask("a", 1) == 0 })
+				suite.Eventually(t, "it is allowed", func() bool { return s.ask("a", 1) == 1 })
+				suite.Eventually(t, "it is denied", func() bool { return s.ask("a", 1) == 0 })
 				return time.Since(begun) < ttl
 			})
 		})

@@ -195,12 +195,12 @@ func (s *subject) tell(t *testing.T, all ...*rlqsv3.RateLimitQuotaResponse_Bucke
 	t.Helper()
 	if len(s.of("mark")) == 0 {
 		s.ask("mark", 1)
-		eventually(t, "the mark is reported", func() bool { return len(s.of("mark")) > 0 })
+		suite.Eventually(t, "the mark is reported", func() bool { return len(s.of("mark")) > 0 })
 	}
 	s.say(t, append(all, assigns("mark", allowAll, time.Hour))...)
-	eventually(t, "the mark is allowed", func() bool { return s.ask("mark", 1) == 1 })
+	suite.Eventually(t, "the mark is allowed", func() bool { return s.ask("mark", 1) == 1 })
 	s.say(t, assigns("mark", denyAll, time.Hour))
-	eventually(t, "the mark is denied", func() bool { return s.ask("mark", 1) == 0 })
+	suite.Eventually(t, "the mark is denied", func() bool { return s.ask("mark", 1) == 0 })
 }
 
 // subjects starts both.

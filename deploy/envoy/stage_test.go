@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/real/process"
@@ -23,9 +22,6 @@ import (
 
 // program is where make envoy installs Envoy.
 const program = "../../bin/envoy/envoy/_bin/envoy"
-
-// patience is how long a starved machine may take.
-const patience = time.Minute
 
 // app is the service behind Envoy. It counts requests, by their paths without a query.
 type app struct {
@@ -181,20 +177,10 @@ func (p *proxy) gauge(ctx context.Context, name string) (int, error) {
 // awaitHealthy waits until Envoy takes so many nodes for healthy.
 func (p *proxy) awaitHealthy(t *testing.T, want int) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%d nodes are healthy", want), func() bool {
+	suite.Eventually(t, fmt.Sprintf("%d nodes are healthy", want), func() bool {
 		got, err := p.gauge(t.Context(), "cluster.quotad.membership_healthy")
 		return err == nil && got == want
 	})
-}
-
-// eventually waits for a condition.
-func eventually(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	for begun := time.Now(); !so(); time.Sleep(20 * time.Millisecond) {
-		if time.Since(begun) > patience {
-			t.Fatalf("after %v it is not so that %s", patience, what)
-		}
-	}
 }
 
 // startNodes starts nodes of one region with a document of this folder, and an empty Redis.

@@ -107,7 +107,7 @@ func startTLSNode(t *testing.T, dir string) string {
 			t.Logf("quotad:\n%s", p.Output())
 		}
 	})
-	eventually(t, "the node is ready", func() bool {
+	suite.Eventually(t, "the node is ready", func() bool {
 		got, err := http.Get("http://" + at["admin"] + "/readyz")
 		if err != nil {
 			return false

@@ -300,12 +300,7 @@ func (f *bounded) staleReplica(t *testing.T) {
 		{"quick", "each later window while both serve", []*Node{f.n1, f.n2}},
 	} {
 		b := f.bucket(c.name)
-		for end := time.Now().Add(8 * time.Second); time.Now().Before(end); pause(t,
-			20*time.Millisecond) {
-			for _, n := range c.nodes {
-				b.spend(n, 200)
-			}
-		}
+		b.spendFor(8*time.Second, c.nodes...)
 		excess := b.answered()
 		b.wantProvoked(cause+": "+c.when, printed(t, boundLimits, c.name, "--nodes", "2").of(t,
 			"us", cause, c.when), 0, excess)

@@ -83,18 +83,9 @@ func TestSecondStore(t *testing.T) {
 	f.n2.SetEnv(append(env, "QUOTAD_BOOTSTRAP=alone",
 		"QUOTAD_GOSSIP_KEYS=MDEyMzQ1Njc4OWFiY2RlZg==")...)
 	suite.Must(t, f.n2.Start(t.Context()))
-	windows := func(name string, nodes ...*Node) *bucket {
-		b := f.bucket(name)
-		for end := time.Now().Add(6 * time.Second); time.Now().Before(end); pause(t,
-			20*time.Millisecond) {
-			for _, n := range nodes {
-				b.spend(n, 200)
-			}
-		}
-		return b
-	}
 	const cause, when = "second-store", "each window, nothing borrowed"
-	b := windows("split", f.n1, f.n2, f.eu)
+	b := f.bucket("split")
+	b.spendFor(6*time.Second, f.n1, f.n2, f.eu)
 	b.wantProvoked(cause+": "+when, printed(t, boundLimits, "split", "--nodes", "2").of(t, "us",
 		cause, when), 0, b.certain())
 
@@ -112,7 +103,8 @@ func TestSecondStore(t *testing.T) {
 		s := storeAt(t, f.n2)
 		return !s.Ready && strings.Contains(s.Store.Stopped, "us/n1 decides with store")
 	})
-	b = windows("split", f.n1, f.n2, f.eu)
+	b = f.bucket("split")
+	b.spendFor(6*time.Second, f.n1, f.n2, f.eu)
 	if excess, alone := b.answered(), b.alone(printed(t, boundLimits, "split", "--nodes", "2")); excess > alone {
 		t.Errorf("%d admitted above the limit after n2 stopped, %d of them where a Redis was out of reach", excess, alone)
 	}

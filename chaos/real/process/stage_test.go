@@ -263,6 +263,16 @@ func (b *bucket) drain(quiet time.Duration, nodes ...*Node) (got int64) {
 	return got
 }
 
+// spendFor asks nodes in turn for the whole limit, again and again for a while.
+func (b *bucket) spendFor(d time.Duration, nodes ...*Node) {
+	b.t.Helper()
+	for end := time.Now().Add(d); time.Now().Before(end); pause(b.t, 20*time.Millisecond) {
+		for _, n := range nodes {
+			b.spend(n, b.limit.Limit)
+		}
+	}
+}
+
 // excess returns what the judge finds above the limit, with unknown outcomes and without.
 func (b *bucket) excess() (doubted, proven int64) {
 	v := b.judge.Verdict()

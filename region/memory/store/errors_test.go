@@ -27,8 +27,7 @@ type provoked struct {
 
 // set returns a bring that changes a setting of the server.
 func set(name, value string) func(*testing.T, *redis.Client) {
-	return func(t *testing.T,
-		c *redis.Client) {
+	return func(t *testing.T, c *redis.Client) {
 		suite.Must(t, c.ConfigSet(t.Context(), name, value).Err())
 	}
 }

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -124,4 +126,68 @@ func latest(of algorithms.Terms, cell quantity.Cell) quantity.Cell {
 		return cell
 	}
 	return cell + 1
+}
+
+// TestWalkShowsEveryBucket: a walk through a Redis that has other keys, too, shows all buckets that are
+// there all the while.
+func TestWalkShowsEveryBucket(t *testing.T) {
+	server := fixtures.Process(t)
+	admin := fixtures.Operator(t, server)
+	s := connect(t, Options{URL: server.URL})
+	mustOpen(t, s, as("n1", 0, nil))
+	want := map[string]bool{}
+	for i := range 2500 {
+		id := fmt.Sprintf("bucket %d", i)
+		want[id] = true
+		suite.Must(t, admin.HSet(t.Context(), BucketKey(Whole, id), "x", "1").Err(),
+			admin.Set(t.Context(), fmt.Sprint("somebody else's ", i), "1", 0).Err(),
+			admin.Set(t.Context(), OnceKey(Whole, id), "1", 0).Err())
+	}
+	got, pages := map[string]bool{}, 0
+	for from := uint64(0); pages == 0 || from != 0; pages++ {
+		page, err := s.Walk(t.Context(), Whole, from, 100)
+		suite.Must(t, err)
+		for _, id := range page.Buckets {
+			got[id] = true
+		}
+		if pages == 3 {
+			suite.Must(t, admin.Del(t.Context(), BucketKey(Whole, "bucket 7")).Err())
+			delete(want, "bucket 7")
+			delete(got, "bucket 7")
+		}
+		from = page.Next
+	}
+	if pages < 10 {
+		t.Errorf("the walk took %d pages", pages)
+	}
+	delete(got, "bucket 7")
+	if !maps.Equal(got, want) {
+		t.Errorf("%d buckets are shown, %d are there: missing %.200q", len(got), len(want), slices.Sorted(maps.Keys(minus(want, got))))
+	}
+}
+
+func minus(a, b map[string]bool) map[string]bool {
+	left := maps.Clone(a)
+	maps.DeleteFunc(left, func(k string, _ bool) bool { return b[k] })
+	return left
+}
+
+// TestSize: what a server holds is counted: the token, and a key for each bucket.
+func TestSize(t *testing.T) {
+	server := kinds["process"].start(t)
+	s := node(t, server, first)
+	before, err := s.Size(t.Context())
+	if err != nil || !before.Reported || before.Keys != 1 || before.Bytes <= 0 {
+		t.Fatalf("an opened store: %+v, %v", before, err)
+	}
+	for _, id := range []string{"a", "b", "c"} {
+		serves(t, s, id)
+	}
+	if after, err := s.Size(t.Context()); err != nil || after.Keys != 4 || after.Bytes <= 0 {
+		t.Errorf("with three buckets: %+v, %v", after, err)
+	}
+	e := node(t, kinds["embedded"].start(t), first)
+	if got, err := e.Size(t.Context()); err != nil || got.Reported && got.Bytes <= 0 {
+		t.Errorf("the embedded Redis: %+v, %v", got, err)
+	}
 }

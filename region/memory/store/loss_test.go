@@ -169,8 +169,7 @@ func TestLossIsNotBackdated(t *testing.T) {
 		s, client := node(t, server, first), fixtures.Operator(t, server)
 		shown := decide(t, s, charge("k", 10, 1)).Now + 600_000_000
 		// as by a clock ten minutes ahead
-		suite.Must(t, client.HSet(t.Context(), TokenKey(Whole), "mark",
-			int64(shown)).Err())
+		suite.Must(t, client.HSet(t.Context(), TokenKey(Whole), "mark", int64(shown)).Err())
 		if d := decide(t, s, charge("k", 10, 1)); d.Now != shown+1 {
 			t.Fatalf("%+v, want the time %d", d, shown+1)
 		}

@@ -5,10 +5,14 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/servers"
@@ -254,5 +258,20 @@ func TestURLThatDoesNotParse(t *testing.T) {
 				"er2") {
 			t.Errorf("url %q: %q tells the password", url, err)
 		}
+	}
+}
+
+// TestLate: an error is late only if the server was silent.
+func TestLate(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	for err, want := range map[error]bool{context.DeadlineExceeded: true,
+		os.ErrDeadlineExceeded: true, redis.ErrPoolTimeout: true,
+		io.EOF: false, refused: false, context.Canceled: false} {
+		if got := Late(Failed("h:1", "script decide", err)); got != want {
+			t.Errorf("%v: late %v", err, got)
+		}
+	}
+	if Late(nil) {
+		t.Error("no error is late")
 	}
 }

@@ -222,7 +222,7 @@ func TestWhatServesKnowsNoLab(t *testing.T) {
 			ours, local := strings.CutPrefix(name, modulePath)
 			switch {
 			// These put a node together, or stand in for a whole one.
-			case slices.Contains([]string{"chaos/lab/node", "chaos/lab/journals",
+			case slices.Contains([]string{"chaos/lab/cluster", "chaos/lab/node", "chaos/lab/journals",
 				"chaos/lab/documents", "chaos/lab/fronts"}, pkg):
 			case isUnder(pkg, "chaos/lab"):
 				if _, leaf := leaves[ours]; local && !leaf {

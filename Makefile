@@ -127,7 +127,6 @@ bench: redis-server ## one decision over gRPC beside its EVALSHA, what each algo
 scripts: redis-server ## microseconds of every script at its worst input on a redis-server; least of 50 calls
 	$(GO) test -run '^$$' -bench Worst -benchtime 1x ./region/memory/store
 
-
 .PHONY: faults
 faults: TIMES = 5
 faults: redis-server ## TIMES times (5): starved nodes, nodes and data lost for good, every printed bound provoked; prints the figures

@@ -2,7 +2,6 @@ package rivals
 
 import (
 	"container/heap"
-	"math/bits"
 	"math/rand/v2"
 )
 
@@ -64,13 +63,3 @@ func (p *plans) Pop() any {
 
 // source returns the random numbers of a system's run.
 func source(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x62617365)) }
-
-// mulDiv returns a * b / c rounded down, at most the largest number, for a, b >= 0 and c > 0.
-func mulDiv(a, b, c int64) int64 {
-	hi, lo := bits.Mul64(uint64(a), uint64(b))
-	if hi >= uint64(c) {
-		return 1<<63 - 1
-	}
-	q, _ := bits.Div64(hi, lo, uint64(c))
-	return int64(min(q, 1<<63-1))
-}

@@ -5,7 +5,7 @@ import (
 	"github.com/quotad/quotad/chaos/play/workload"
 )
 
-// Coordinator is a leader that divides the limit. At each interval every region reports its demand:
+// Coordinator is a leader that divides the limit. Every 10 s each region reports its demand:
 // the mean of the interval or of its last quarter, whichever is larger. The leader grants shares by
 // weighted max-min of these demands, which hold until the next grant. Units that nobody wants are
 // granted by entitlement, so that an idle region is not left with nothing. This is the scheme of
@@ -17,27 +17,23 @@ import (
 // already used more of the window than the grant leaves it, the limit is exceeded by at most the
 // difference. It is also exceeded if a lowered grant arrives later than another region's raised
 // one. The leader never fails here.
-type Coordinator struct {
-	// Interval is the time between two grants in µs; 0: 10 s.
-	Interval int64
-}
+type Coordinator struct{}
+
+// grantEvery is the time between two grants in µs.
+const grantEvery = 10 * workload.Second
 
 // Name is "coordinator".
 func (Coordinator) Name() string { return "coordinator" }
 
 // Run starts with the entitlements as the first grants.
-func (k Coordinator) Run(w *workload.Workload, n Network, seed uint64) Result {
-	interval := k.Interval
-	if interval == 0 {
-		interval = 10 * workload.Second
-	}
+func (Coordinator) Run(w *workload.Workload, n Network, seed uint64) Result {
 	var r Result
 	c, d, leader := &clock{}, divide(w), n.centre()
 	d.watch(c)
-	first := 1 + source(seed).Int64N(interval)
+	first := 1 + source(seed).Int64N(grantEvery)
 	all, recent := newTally(w, c), newTally(w, c)
-	c.every(max(first-interval/4, 0), interval, func() { recent.reset() })
-	c.every(first, interval, func() {
+	c.every(max(first-grantEvery/4, 0), grantEvery, func() { recent.reset() })
+	c.every(first, grantEvery, func() {
 		demand := make([]int64, w.Regions)
 		var slowest int64
 		for i := range demand {
@@ -86,7 +82,7 @@ func (t *tally) perWindow(region int) int64 {
 	if t.asked[region] == 0 || passed == 0 {
 		return 0
 	}
-	return mulDiv(t.asked[region], t.w.Window, passed) + 1
+	return workload.MulDiv(t.asked[region], t.w.Window, passed) + 1
 }
 
 // grants divides the limit by demand, and the rest by entitlement.

@@ -17,26 +17,22 @@ import (
 // The interval is usually configured in seconds. Reports count at the time at which the units were
 // admitted, in the right window; no design in use does better. Regions do not report at the same
 // times.
-type EventualCounters struct {
-	// Interval is the time between two reports of a region in µs; 0: 5 s.
-	Interval int64
-}
+type EventualCounters struct{}
+
+// reportEvery is the time between two reports of a region in µs.
+const reportEvery = 5 * workload.Second
 
 // Name is "eventual counters".
 func (EventualCounters) Name() string { return "eventual counters" }
 
 // Run lets each region decide by what it knows.
-func (e EventualCounters) Run(w *workload.Workload, n Network, seed uint64) Result {
-	interval := e.Interval
-	if interval == 0 {
-		interval = 5 * workload.Second
-	}
+func (EventualCounters) Run(w *workload.Workload, n Network, seed uint64) Result {
 	var r Result
 	c, random := &clock{}, source(seed)
 	views, news := make([]*view, w.Regions), make([][]entry, w.Regions)
 	for i := range w.Regions {
-		views[i] = newView(w, interval+n.farthest(i))
-		c.every(1+random.Int64N(interval), interval, func() {
+		views[i] = newView(w, reportEvery+n.farthest(i))
+		c.every(1+random.Int64N(reportEvery), reportEvery, func() {
 			told := news[i]
 			news[i] = nil
 			for j := range w.Regions {

@@ -23,7 +23,7 @@ func partOf(a, b int64) Millionths {
 	if b == 0 {
 		return 0
 	}
-	return Millionths(mulDiv(a, million, b))
+	return Millionths(workload.MulDiv(a, million, b))
 }
 
 // None stands for a time or part that does not exist: a system without shares has no time to
@@ -116,21 +116,12 @@ func perSecond(amount, length int64) int64 {
 	return (amount*workload.Second + length - 1) / length
 }
 
-// NetworkFor returns the network for a workload.
-type NetworkFor func(*workload.Workload) Network
-
-// Compare runs every system on every workload, in their order. The same arguments give the same
-// figures.
-func Compare(suite []*workload.Workload, systems []System, network NetworkFor,
-	seed uint64) []Figures {
-	var rows []Figures
-	for _, w := range suite {
-		n := network(w)
-		for _, s := range systems {
-			f := Measure(w, s.Run(w, n, seed), n)
-			f.System = s.Name()
-			rows = append(rows, f)
-		}
+// Compare runs every system on a workload, in their order. The same arguments give the same figures.
+func Compare(w *workload.Workload, systems []System, n Network, seed uint64) []Figures {
+	rows := make([]Figures, len(systems))
+	for i, s := range systems {
+		rows[i] = Measure(w, s.Run(w, n, seed), n)
+		rows[i].System = s.Name()
 	}
 	return rows
 }

@@ -129,7 +129,7 @@ func (f *Figures) causes(w *workload.Workload, r Result, n Network) {
 		}
 	}
 	if late+split > 0 {
-		f.Late = mulDiv(f.FalseDenials, late, late+split)
+		f.Late = workload.MulDiv(f.FalseDenials, late, late+split)
 		f.Split = f.FalseDenials - f.Late
 	}
 }
@@ -175,7 +175,7 @@ func jain(given, due []int64) Millionths {
 	for i := range due {
 		if due[i] > 0 {
 			// Limited to a hundred times what is due, so that the squares fit.
-			part := min(mulDiv(given[i], million, due[i]), 100*million)
+			part := min(workload.MulDiv(given[i], million, due[i]), 100*million)
 			n, sum, squares = n+1, sum+part, squares+part*part
 		}
 	}
@@ -185,7 +185,7 @@ func jain(given, due []int64) Millionths {
 	case squares == 0:
 		return million // nothing was given to anyone, which is equal
 	}
-	return Millionths(mulDiv(sum, mulDiv(sum, million, n), squares))
+	return Millionths(workload.MulDiv(sum, workload.MulDiv(sum, million, n), squares))
 }
 
 // waits returns the median and the 99th percentile of the waits.

@@ -67,7 +67,7 @@ func divide(w *workload.Workload) *divided {
 // give sets the share of one region from a time on, and its burst in proportion.
 func (d *divided) give(at int64, region int, units int64) {
 	d.shares[region] = units
-	d.limiters[region].share(at, units, mulDiv(d.w.Burst, units, d.w.Limit))
+	d.limiters[region].share(at, units, workload.MulDiv(d.w.Burst, units, d.w.Limit))
 	d.sample(at)
 }
 

@@ -24,7 +24,7 @@ func (f *Figures) rebalance(w *workload.Workload, r Result, n Network) {
 	f.FirstUnit = reached(r.Shares, region, began, had+1)
 	f.Rebalanced = reached(r.Shares, region, began, (wanted*95+99)/100)
 	if f.Rebalanced != None {
-		f.RoundTrips = mulDiv(f.Rebalanced, 1000, max(n.farthest(region), 1))
+		f.RoundTrips = workload.MulDiv(f.Rebalanced, 1000, max(n.farthest(region), 1))
 	}
 }
 

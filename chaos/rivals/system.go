@@ -1,10 +1,6 @@
 package rivals
 
-import (
-	"fmt"
-
-	"github.com/quotad/quotad/chaos/play/workload"
-)
+import "github.com/quotad/quotad/chaos/play/workload"
 
 // Network describes the network between the regions. It loses no message.
 type Network struct {
@@ -38,24 +34,6 @@ func (n Network) farthest(i int) int64 {
 	return longest
 }
 
-// Validate returns an error if the network does not fit so many regions, or nil.
-func (n Network) Validate(regions int) error {
-	if len(n.OneWay) != regions {
-		return fmt.Errorf("baseline: a network of %d regions cannot carry a workload of %d: give one row for each", len(n.OneWay), regions)
-	}
-	for i, row := range n.OneWay {
-		if len(row) != regions || row[i] != 0 {
-			return fmt.Errorf("baseline: row %d of the network, %v, must have %d latencies, and 0 for itself", i, row, regions)
-		}
-		for j, t := range row {
-			if t < 0 || t > workload.Second {
-				return fmt.Errorf("baseline: a message from region %d to %d takes %d µs: give 0 to a second", i, j, t)
-			}
-		}
-	}
-	return nil
-}
-
 // Result is what a system did with a workload.
 type Result struct {
 	// Admitted says for each arrival, by its index, whether it was admitted.
@@ -76,8 +54,8 @@ type Result struct {
 
 // Sample is the regions' shares at one time.
 type Sample struct {
-	At    int64   `json:"at"` // µs since the start of the run
-	Share []int64 `json:"share"`
+	At    int64 // µs since the start of the run
+	Share []int64
 }
 
 // decided returns when arrival i was decided.

@@ -13,7 +13,7 @@ import (
 	"github.com/quotad/quotad/chaos/play/workload"
 )
 
-// mixed draws a short random hard workload with a limit of any algorithm.
+// mixed draws a short random workload with a limit of any algorithm.
 func mixed(t *rapid.T) *workload.Workload {
 	s := workload.Usual()
 	s.Regions = rapid.IntRange(2, 5).Draw(t, "regions")
@@ -27,8 +27,11 @@ func mixed(t *rapid.T) *workload.Workload {
 	if s.Algorithm == "token_bucket" || s.Algorithm == "leaky_bucket" {
 		s.Burst = max(1, s.Limit/rapid.Int64Range(1, 5).Draw(t, "burst"))
 	}
-	w, err := workload.Mix(s, rapid.Uint64().Draw(t, "seed"))
-	suite.Must(t, err)
+	w, err := workload.Make(rapid.SampledFrom(workload.Names()).Draw(t, "demand"), s,
+		rapid.Uint64().Draw(t, "seed"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	return w
 }
 
@@ -53,7 +56,6 @@ func TestSystemsOnRandomWorkloads(t *testing.T) {
 	suite.Check(t, func(t *rapid.T) {
 		w := mixed(t)
 		n := apart(t, w.Regions)
-		suite.Must(t, n.Validate(w.Regions))
 		for _, s := range Systems() {
 			r := s.Run(w, n, 1)
 			f := Measure(w, r, n)
@@ -105,17 +107,4 @@ func TestTheSameSeedGivesTheSameResult(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestBadNetworksAreRefused(t *testing.T) {
-	for _, bad := range []Network{
-		{}, Uniform(2, 5), {OneWay: [][]int64{{0}, {0, 0}, {0, 0, 0}}},
-		{OneWay: [][]int64{{1, 0, 0}, {0, 0, 0}, {0, 0, 0}}},
-		{OneWay: [][]int64{{0, -1, 0}, {0, 0, 0}, {0, 0, 0}}},
-	} {
-		if bad.Validate(3) == nil {
-			t.Errorf("%v passed", bad)
-		}
-	}
-	suite.Must(t, Uniform(3, 40_000).Validate(3))
 }

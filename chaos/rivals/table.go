@@ -1,9 +1,7 @@
 package rivals
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"unicode/utf8"
 )
@@ -104,17 +102,4 @@ func ifAny(m Millionths, whole int64) int64 {
 		return None
 	}
 	return int64(m) * whole / million
-}
-
-// WriteJSON writes the figures as an indented JSON array of objects.
-func WriteJSON(to io.Writer, rows []Figures) error {
-	if rows == nil {
-		rows = []Figures{}
-	}
-	encoder := json.NewEncoder(to)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(rows); err != nil {
-		return fmt.Errorf("baseline: writing the figures as JSON: %w", err)
-	}
-	return nil
 }

@@ -2,8 +2,8 @@
 // are made, when, and for how many units.
 //
 // A [Workload] is plain data: a limit, its regions, and every request in order of time. It can be
-// drawn from a seed by name ([Make], [Names]), be one of a set for comparisons ([Suite]), be a
-// random mixture of difficult demands ([Mix]), or be made of [Piece] values by hand ([Draw]).
+// drawn from a seed by name ([Make], [Names]), be one of a set for comparisons ([Suite]), or be made
+// of [Piece] values by hand ([Draw]).
 //
 // The package is pure, and its results are the same on every machine: it reads no clock, all
 // randomness comes from the seed, and all arithmetic is in integers. Poisson arrivals are usually

@@ -1,45 +1,54 @@
 package workload
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // shape is a demand with a name.
 type shape struct {
-	name, about string
-	// heavy says that costs have a heavy tail.
-	heavy bool
+	name string
 	// pieces returns the demand for a setting, to be drawn by Draw.
 	pieces func(Setting) []Piece
+	// heavy says that costs have a heavy tail.
+	heavy bool
 	// step returns the rise of demand to measure; it is nil if there is none.
 	step func(Setting) *Step
 }
 
 // shapes are the demands with names. L is the limit, and F a region's fixed split.
 var shapes = []shape{
-	{name: "even-80", about: "every region asks for 0.8 of its F", pieces: even(800)},
-	{name: "even-90", about: "every region asks for 0.9 of its F", pieces: even(900)},
-	{name: "even-95", about: "every region asks for 0.95 of its F", pieces: even(950)},
-	{name: "even-100", about: "every region asks for its F", pieces: even(1000)},
-	{name: "one-region", about: "all demand is in region 0: 0.95 L", pieces: oneRegion},
-	{name: "zipf", about: "0.95 L over the regions as 1, 1/2, 1/3, ...", pieces: zipf(950)},
-	{name: "contention", about: "1.5 L over the regions as 1, 1/2, 1/3, ...: more than there is",
-		pieces: zipf(1500)},
-	{name: "follow-the-sun", about: "0.9 L whose peak goes round the regions once",
-		pieces: followTheSun},
-	{name: "step", about: "after a third of the run region 0 asks for 15 times as much, 0.9 L, the others for half as much, together 0.05 L", pieces: stepped, step: stepOf},
-	{name: "under-threshold",
-		about: "every region asks for 1.9 F, so each for so little of L that a scheme which reports large users alone may hear of none", pieces: even(1900)},
-	{name: "anti-phase-0.5", about: "half the regions ask for 0.95 L in turns of half a round trip",
-		pieces: antiPhase(500)},
-	{name: "anti-phase-1", about: "half the regions ask for 0.95 L in turns of one round trip",
-		pieces: antiPhase(1000)},
-	{name: "anti-phase-2", about: "half the regions ask for 0.95 L in turns of two round trips",
-		pieces: antiPhase(2000)},
-	{name: "anti-phase-4", about: "half the regions ask for 0.95 L in turns of four round trips",
-		pieces: antiPhase(4000)},
-	{name: "cell-end", about: "0.3 L evenly, and 0.65 L from one region in the last twentieth of each window, another each time", pieces: cellEnd},
-	{name: "surge", about: "0.5 L evenly, but in the second third of the run 3 L, as 1, 1/2, 1/3, ...", pieces: surge},
-	{name: "heavy-tail",
-		about: "0.9 L over the regions as 1, 1/2, 1/3, ..., with costs of 1, 2, 4, ... units of equal parts", heavy: true, pieces: zipf(900)},
+	// Every region asks for this part of its F.
+	{name: "even-80", pieces: even(800)},
+	{name: "even-90", pieces: even(900)},
+	{name: "even-95", pieces: even(950)},
+	{name: "even-100", pieces: even(1000)},
+	// All demand is in region 0: 0.95 L.
+	{name: "one-region", pieces: oneRegion},
+	// 0.95 L over the regions as 1, 1/2, 1/3, ...
+	{name: "zipf", pieces: zipf(950)},
+	// 1.5 L, likewise: more than there is.
+	{name: "contention", pieces: zipf(1500)},
+	// 0.9 L, whose peak goes round the regions once.
+	{name: "follow-the-sun", pieces: followTheSun},
+	// After a third of the run region 0 asks for 15 times as much, 0.9 L, the others for half as
+	// much, together 0.05 L.
+	{name: "step", pieces: stepped, step: stepOf},
+	// Every region asks for 1.9 F, so each for so little of L that a scheme which reports large
+	// users alone may hear of none.
+	{name: "under-threshold", pieces: even(1900)},
+	// Half the regions ask for 0.95 L, in turns of so many round trips.
+	{name: "anti-phase-0.5", pieces: antiPhase(500)},
+	{name: "anti-phase-1", pieces: antiPhase(1000)},
+	{name: "anti-phase-2", pieces: antiPhase(2000)},
+	{name: "anti-phase-4", pieces: antiPhase(4000)},
+	// 0.3 L evenly, and 0.65 L from one region in the last twentieth of each window, another each
+	// time.
+	{name: "cell-end", pieces: cellEnd},
+	// 0.5 L evenly, but in the second third of the run 3 L, as 1, 1/2, 1/3, ...
+	{name: "surge", pieces: surge},
+	// 0.9 L over the regions as 1, 1/2, 1/3, ..., with costs of 1, 2, 4, ... units of equal parts.
+	{name: "heavy-tail", pieces: zipf(900), heavy: true},
 }
 
 // Names lists the demands that Make knows, in a fixed order.
@@ -51,56 +60,30 @@ func Names() []string {
 	return names
 }
 
-// About describes the named demand in half a sentence, or returns "".
-func About(name string) string {
-	for _, s := range shapes {
-		if s.name == name {
-			return s.about
-		}
-	}
-	return ""
-}
-
 // Make draws the named demand for a setting. Arrivals are Poisson. The same arguments give the same
-// workload on every machine. Make fails for a name that Names does not list, and for a setting out
-// of range.
+// workload on every machine. Make fails for a name that Names does not list.
 //
 // If the limit is large, requests cost more than a unit each, so that a window has at most a few
 // thousand of them.
 func Make(name string, s Setting, seed uint64) (*Workload, error) {
-	if err := s.validate(); err != nil {
-		return nil, err
+	i := slices.IndexFunc(shapes, func(d shape) bool { return d.name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("workload: no demand is named %q: Names lists those that are", name)
 	}
-	s = s.whole()
-	for _, shape := range shapes {
-		if shape.name == name {
-			return shape.make(s, seed), nil
-		}
+	d := shapes[i]
+	if s.Length == 0 {
+		s.Length = max(6*s.Window, 30*Second)
 	}
-	return nil, fmt.Errorf("workload: no demand is named %q: Names lists those that are", name)
-}
-
-// make draws the demand for a valid setting with its defaults filled in.
-func (d shape) make(s Setting, seed uint64) *Workload {
-	w := s.quiet(d.name)
+	if unusual := s.String(); unusual != "" {
+		name += " (" + unusual + ")"
+	}
+	w := &Workload{Name: name, Regions: s.Regions, Limit: s.Limit, Burst: s.Burst, Window: s.Window,
+		Algorithm: s.Algorithm, Entitlements: Split(s.Limit, s.alike()), Length: s.Length}
 	if d.step != nil {
 		w.Step = d.step(s)
 	}
 	w.Arrivals = Draw(seed, s.costs(d.heavy), d.pieces(s)...)
-	return w
-}
-
-// quiet returns the workload of the setting without requests. Its name is the demand's, with what
-// is unusual in the setting.
-func (s Setting) quiet(name string) *Workload {
-	if unusual := s.String(); unusual != "" {
-		name += " (" + unusual + ")"
-	}
-	return &Workload{
-		Name: name, Regions: s.Regions, Limit: s.Limit, Burst: s.Burst, Window: s.Window,
-		Algorithm:    s.Algorithm,
-		Entitlements: Split(s.Limit, s.Weights), Length: s.Length,
-	}
+	return w, nil
 }
 
 // costs returns what requests cost: a unit, or, for limits above some two thousand units, so much
@@ -191,44 +174,32 @@ func othersAlike(s Setting, parts int64) []int64 {
 	return Split(s.rate(parts), weights)
 }
 
-// antiPhase returns a demand of even and odd regions in turns of parts thousandths of a round trip.
+// antiPhase returns a demand in turns of parts thousandths of a round trip: for one turn in the
+// regions of even number, for the next in the odd ones. A run has at most twenty thousand turns; if
+// need be, turns are longer.
 func antiPhase(parts int64) func(Setting) []Piece {
-	return func(s Setting) []Piece {
-		return square(s, 0, s.Length, mulDiv(s.RoundTrip, parts, 1000), 950)
-	}
-}
-
-// square returns anti-phase demand of parts thousandths of the limit from from to to: for one turn
-// in the regions of even number, for the next in the odd ones. A run has at most twenty thousand
-// turns; if need be, turns are longer.
-func square(s Setting, from, to, turn, parts int64) []Piece {
-	turn = max(turn, s.Length/20_000, 1)
-	var pieces []Piece
-	for k, at := 0, from; at < to; k, at = k+1, at+turn {
-		weights := make([]int64, s.Regions)
-		for i := k % 2; i < s.Regions; i += 2 {
-			weights[i] = 1
+	return func(s Setting) (pieces []Piece) {
+		turn := max(MulDiv(s.RoundTrip, parts, 1000), s.Length/20_000, 1)
+		for k, at := 0, int64(0); at < s.Length; k, at = k+1, at+turn {
+			weights := make([]int64, s.Regions)
+			for i := k % 2; i < s.Regions; i += 2 {
+				weights[i] = 1
+			}
+			pieces = append(pieces, steady(at, min(at+turn, s.Length), Split(s.rate(950), weights))...)
 		}
-		pieces = append(pieces, steady(at, min(at+turn, to), Split(s.rate(parts), weights))...)
+		return pieces
 	}
-	return pieces
 }
 
 // cellEnd returns a demand with a burst in the last twentieth of each window.
 func cellEnd(s Setting) []Piece {
 	pieces := steady(0, s.Length, s.split(300))
 	for k := int64(0); k*s.Window < s.Length; k++ {
-		pieces = append(pieces, edge(s, k, int(k)%s.Regions, 650))
+		end := (k + 1) * s.Window
+		pieces = append(pieces, Piece{Region: int(k) % s.Regions, From: end - s.Window/20,
+			To: min(end, s.Length), Rate: 20 * s.rate(650)})
 	}
 	return pieces
-}
-
-// edge returns a demand of parts thousandths of a window's limit in one region, in the last
-// twentieth of window k.
-func edge(s Setting, k int64, region int, parts int64) Piece {
-	to := min((k+1)*s.Window, s.Length)
-	return Piece{Region: region, From: (k+1)*s.Window - s.Window/20, To: to,
-		Rate: 20 * s.rate(parts)}
 }
 
 func surge(s Setting) []Piece {

@@ -5,42 +5,29 @@ package workload
 // own. The same seed gives the same workloads on every machine.
 func Suite(seed uint64) []*Workload {
 	var suite []*Workload
-	for i, s := range Cases() {
-		w, err := Make(s.Demand, s.Setting, seed+uint64(i))
+	add := func(demand string, change func(*Setting)) {
+		s := Usual()
+		change(&s)
+		w, err := Make(demand, s, seed+uint64(len(suite)))
 		if err != nil {
-			panic(err) // the cases are constants, and a test makes all of them
+			panic(err) // the names are constants, and a test makes all of them
 		}
 		suite = append(suite, w)
+	}
+	for _, name := range Names() {
+		add(name, func(s *Setting) {
+			if name == "under-threshold" {
+				s.Regions = 10
+			}
+		})
+	}
+	for _, v := range variants {
+		add(v.demand, v.change)
 	}
 	return suite
 }
 
-// Case describes one workload of a comparison.
-type Case struct {
-	// Demand is one of Names.
-	Demand  string
-	Setting Setting
-}
-
-// Cases returns the cases of Suite.
-func Cases() []Case {
-	var cases []Case
-	for _, name := range Names() {
-		s := Usual()
-		if name == "under-threshold" {
-			s.Regions = 10
-		}
-		cases = append(cases, Case{name, s})
-	}
-	for _, v := range variants {
-		s := Usual()
-		v.change(&s)
-		cases = append(cases, Case{v.demand, s})
-	}
-	return cases
-}
-
-// variants are the cases with other settings than the usual one.
+// variants are the workloads with other settings than the usual one.
 var variants = []struct {
 	demand string
 	change func(*Setting)

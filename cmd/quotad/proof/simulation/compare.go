@@ -14,6 +14,7 @@ import (
 	"github.com/quotad/quotad/chaos/play/workload"
 	"github.com/quotad/quotad/chaos/real/report"
 	"github.com/quotad/quotad/chaos/rivals"
+	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
 // compare plays the same demands with quotad and with other ways of limiting, and prints the
@@ -30,7 +31,7 @@ func (s *Simulation) compare(ctx context.Context, out io.Writer) error {
 		}
 	}
 	if s.Output == "json" {
-		return rivals.WriteJSON(out, rows)
+		return show.JSON(out, rows)
 	}
 	_, err = fmt.Fprintf(out, "%s\n%s", rivals.OverviewTable(rivals.Overview(rows)),
 		rivals.Table(rows))
@@ -72,7 +73,8 @@ func compareAll(ctx context.Context, suite []*workload.Workload, systems []rival
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for i := range next {
-				rows[i] = rivals.Compare(suite[i:i+1], systems, usualNetwork, seed)
+				w := suite[i]
+				rows[i] = rivals.Compare(w, systems, usualNetwork(w), seed)
 			}
 		})
 	}

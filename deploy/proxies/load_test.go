@@ -44,7 +44,7 @@ func (s *stage) load(t *testing.T, name string) {
 	c := s.client("127.0.0.7")
 	keys := []string{"key-of-acme", "key-of-globex", ""}
 	var o outcomes
-	g, err := load.NewGenerator(load.Config{Rate: load.PerSecond(loadRate), MaxInFlight: inFlight,
+	g, err := load.NewGenerator(load.Config{Rate: load.Rate(loadRate), MaxInFlight: inFlight,
 		Do: func(ctx context.Context, r load.Request) {
 			o.note(c.ask(ctx, "GET", "/load", "X-Api-Key", keys[r.Index%3]))
 		}})

@@ -184,7 +184,7 @@ func (p *play) phase(ctx context.Context, ph phase, from, to time.Time) error {
 	}
 	p.watch.phase(ph, from, p.target(ph))
 	for i, g := range p.generators {
-		g.SetRate(load.PerSecond(p.scaled(ph.demand[i])))
+		g.SetRate(load.Rate(p.scaled(ph.demand[i])))
 	}
 	if ph.cut {
 		p.world.Network.Isolate(cutRegion, to.Sub(from))

@@ -106,7 +106,7 @@ func (o *other) asks(ctx context.Context, y *busyFleet) {
 			o.asked[d.Cell]++
 		}
 	}
-	g, err := load.NewGenerator(load.Config{Rate: load.PerSecond(otherRate), Do: ask})
+	g, err := load.NewGenerator(load.Config{Rate: load.Rate(otherRate), Do: ask})
 	if err == nil {
 		err = g.Run(ctx)
 	}
@@ -130,7 +130,7 @@ func (y *busyFleet) plays(name string, busy func(i uint64) *quotadv1.CheckReques
 	var flows sync.WaitGroup
 	beside := newPaced()
 	if busy != nil {
-		flows.Go(func() { beside = checks(ctx, y.b, y.client, load.PerSecond(busyRate), busy) })
+		flows.Go(func() { beside = checks(ctx, y.b, y.client, load.Rate(busyRate), busy) })
 		time.Sleep(busyBegins)
 	}
 	us, eu, lines := scrape(y.b, y.us), scrape(y.b, y.eu), y.Lines.Stats()

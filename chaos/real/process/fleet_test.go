@@ -125,7 +125,7 @@ func TestFleet(t *testing.T) {
 	defer stop()
 	offer := func(region string, rate int64, grpc bool) *Flow {
 		q := Question{Domain: "api", Descriptors: map[string]string{"account": "42"}, GRPC: grpc}
-		flow, err := f.Flow(FlowConfig{Region: region, Rate: load.PerSecond(rate), Question: q,
+		flow, err := f.Flow(FlowConfig{Region: region, Rate: load.Rate(rate), Question: q,
 			Bucket: "account/42", Limit: limit, Record: h.record})
 		suite.Must(t, err)
 		flows.Go(func() {

@@ -53,7 +53,7 @@ func (f *Fleet) Flow(c FlowConfig) (*Flow, error) {
 	var err error
 	flow.Generator, err = load.NewGenerator(load.Config{Region: c.Region, Seed: c.Seed,
 		Rate: c.Rate, Cost: c.Question.Cost,
-		MaxInFlight: maxUnderWay, Grace: 2 * askTimeout, Do: flow.ask})
+		MaxInFlight: maxUnderWay, Do: flow.ask})
 	return flow, err
 }
 

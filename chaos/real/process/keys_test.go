@@ -283,7 +283,7 @@ func (k *keys) rounds(when string) (empty, full *paced) {
 		i := turn % 2
 		ctx, cancel := context.WithTimeout(k.b.Context(), time.Second)
 		r, w := processorTime(&nodes[i].node.Process)
-		p := checks(ctx, k.b, nodes[i].client, load.PerSecond(checkRate), steady)
+		p := checks(ctx, k.b, nodes[i].client, load.Rate(checkRate), steady)
 		cancel()
 		all[i].add(p)
 		ranThen, waitedThen := processorTime(&nodes[i].node.Process)

@@ -232,7 +232,7 @@ func (o *overload) attacks(ctx context.Context, a attack, conns []*grpc.ClientCo
 	}
 	together := max(a.together, 1)
 	g, err := load.NewGenerator(load.Config{Region: "us",
-		Rate: load.Rate(a.rate / inBatch / float64(together) * 1000), MaxInFlight: 512,
+		Rate: load.Rate(a.rate / inBatch / float64(together)), MaxInFlight: 512,
 		Do: func(context.Context, load.Request) {
 			var burst sync.WaitGroup
 			for range together {

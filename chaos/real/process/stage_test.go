@@ -296,7 +296,7 @@ func (b *bucket) offer(f *Fleet, rate int64, nodes ...*Node) (flow *Flow, stop f
 func (b *bucket) offerTo(f *Fleet, rate int64, record func(oracle.Answer), nodes ...*Node) (flow *Flow,
 	stop func()) {
 	b.t.Helper()
-	flow, err := f.Flow(FlowConfig{Region: nodes[0].Region, Rate: load.PerSecond(rate),
+	flow, err := f.Flow(FlowConfig{Region: nodes[0].Region, Rate: load.Rate(rate),
 		Question: b.question(), Bucket: b.name,
 		Limit: b.limit, Record: record})
 	suite.Must(b.t, err)

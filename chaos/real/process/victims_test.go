@@ -135,7 +135,7 @@ type victim struct {
 // asks sends so many requests a second: of limit api for one key after the other, and of limit
 // tight for one key, for which nobody waits.
 func (v *victim) asks(ctx context.Context, domain string, rate int64) error {
-	g, err := load.NewGenerator(load.Config{Region: "us", Rate: load.PerSecond(rate),
+	g, err := load.NewGenerator(load.Config{Region: "us", Rate: load.Rate(rate),
 		Do: func(ctx context.Context, r load.Request) {
 			q := &quotadv1.CheckRequest{Domain: domain,
 				Descriptors: map[string]string{"account": "v"}}

@@ -97,7 +97,7 @@ func (p *play) prepare() error {
 		q := p.question(l)
 		flow, err := load.NewGenerator(load.Config{Region: l.Region,
 			Seed: p.options.Seed + uint64(i), Cost: l.Cost,
-			MaxInFlight: maxUnderWay, Grace: 2 * askTimeout, Do: func(ctx context.Context,
+			MaxInFlight: maxUnderWay, Do: func(ctx context.Context,
 				r load.Request) {
 				p.ask(ctx, r, q)
 			}})
@@ -158,7 +158,7 @@ func (p *play) notSent(count func(load.Stats) int64) map[string]int64 {
 func (p *play) change(ctx context.Context, began time.Time, at time.Duration, flow int,
 	rate int64) {
 	if sleep(ctx, time.Until(began.Add(at))) {
-		p.flows[flow].SetRate(load.PerSecond(rate))
+		p.flows[flow].SetRate(load.Rate(rate))
 	}
 }
 
@@ -174,7 +174,7 @@ func (p *play) step(ctx context.Context, began time.Time, s Step) {
 	if s.Do == "load" {
 		for i, l := range p.Load {
 			if s.changes(l) {
-				p.flows[i].SetRate(load.PerSecond(s.Rate))
+				p.flows[i].SetRate(load.Rate(s.Rate))
 			}
 		}
 	} else {

@@ -16,9 +16,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/quotad/quotad/chaos/lab/suite"
-	"github.com/quotad/quotad/deploy/proxies/odd"
 )
 
 const (
@@ -88,7 +85,7 @@ func TestProxiesPassNothingOdd(t *testing.T) {
 			s := &stage{t: t, service: at.Addr().String()}
 			s.decideBy(exhausted)
 			s.start(recipes[name], slices.Concat(recipes[name].cookie, recipes[name].patient)...)
-			codes, times := s.sendOdd(odd.New(oddSeed, s.address))
+			codes, times := s.sendOdd(newOddities(oddSeed, s.address))
 			arrived, admitted, undecided := at.all(), s.admitted(t), s.undecided(t)
 			decided := s.decided(t)
 			fmt.Printf("%s: %d odd requests: %d decided, %d admitted, %d undecided for want of time, %d arrived; "+
@@ -109,8 +106,8 @@ func TestProxiesPassNothingOdd(t *testing.T) {
 }
 
 // sendOdd sends requests over several connections at a time, and counts the answers by their codes.
-func (s *stage) sendOdd(g *odd.Generator) (codes map[string]int, longest time.Duration) {
-	requests := make(chan odd.Request)
+func (s *stage) sendOdd(g *oddities) (codes map[string]int, longest time.Duration) {
+	requests := make(chan oddRequest)
 	var senders sync.WaitGroup
 	var mu sync.Mutex
 	codes = map[string]int{}
@@ -127,7 +124,7 @@ func (s *stage) sendOdd(g *odd.Generator) (codes map[string]int, longest time.Du
 		})
 	}
 	for range oddRequests {
-		requests <- g.Next()
+		requests <- g.next()
 	}
 	close(requests)
 	senders.Wait()

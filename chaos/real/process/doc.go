@@ -3,9 +3,9 @@
 // so that nodes can be told apart by remote address. (Linux answers on all of these addresses;
 // other systems need aliases.)
 //
-// A [Fleet] is all of these processes. They can be killed, stopped, continued and restarted while a
-// [Flow] offers load to them over HTTP or gRPC, and passes every answer to the judge of
-// chaos/judge/oracle. Package chaos/play/caller documents the classes of answers.
+// A [Fleet] is all of these processes. They can be killed, stopped, continued and restarted while
+// [Node.Ask] asks them over HTTP or gRPC, and returns answers for the judge of chaos/judge/oracle.
+// Package chaos/play/caller documents the classes of answers.
 //
 // With [Config.Lines], all traffic between nodes goes over [Lines]: each node advertises the
 // address of a relay in its place. The lines can lose, stall and delay traffic, for each ordered

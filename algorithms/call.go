@@ -56,12 +56,10 @@ type Decide struct {
 	// no Once.
 	PerBucket bool
 	// Once is the key under which the store remembers the request for RememberedFor, if it is
-	// admitted. A repeated call gets the first answer and is not charged. A call with Once carries
-	// exactly one cost. Empty: nothing is remembered.
+	// admitted. A call repeated up to Repeats times gets the first answer and is not charged. After
+	// that it is decided as if it had no Once, and the remembered answer stays. A call with Once
+	// carries exactly one cost. Empty: nothing is remembered.
 	Once string
-	// Repeats is how often the remembered answer is given again. After that, the call is decided as
-	// if it had no Once, and the remembered answer stays. 0: DefaultRepeats.
-	Repeats int64
 }
 
 // Cost returns what a request costs of a bucket, by their places.
@@ -80,14 +78,9 @@ func (c *Decide) requests() int {
 	return len(c.Costs)
 }
 
-// DefaultRepeats is how often a request may be sent again under its Once. A caller without an
-// answer tries once or twice more. One more leaves room for a proxy that also retries.
-const DefaultRepeats = 3
-
-// repeats returns Repeats, or its default.
-func (c Decide) repeats() int64 {
-	return cmp.Or(c.Repeats, DefaultRepeats)
-}
+// Repeats is how often a request may be sent again under its Once. A caller without an answer tries
+// once or twice more. One more leaves room for a proxy that also retries.
+const Repeats = 3
 
 // RememberedFor is how long the store remembers an admitted request under its Once, in
 // milliseconds.

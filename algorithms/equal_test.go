@@ -294,7 +294,6 @@ func (h *history) item(t *rapid.T) algorithms.Decide {
 		if !c.PerBucket {
 			c.Costs = c.Costs[:1]
 		}
-		c.Repeats = rapid.SampledFrom([]int64{0, 1, 1, 2}).Draw(t, "repeats")
 	}
 	return c
 }

@@ -19,7 +19,6 @@ type Items struct {
 	Each []Decide
 
 	commit  bool
-	repeats int64
 	load    int64
 	limits  []limitOf
 	buckets []bucketOf
@@ -61,7 +60,7 @@ type bucketOf struct {
 
 // Add adds a Decide if it may be in this call, and reports whether it did. The first may. Another one
 // may not if its epoch or generation differs, if it or those before only ask, if a bucket has other
-// terms than before, if another number of Repeats is asked for, or if the call has enough to do.
+// terms than before, or if the call has enough to do.
 func (c *Items) Add(d Decide) bool {
 	load := d.load()
 	if len(c.Each) == 0 {
@@ -70,9 +69,6 @@ func (c *Items) Add(d Decide) bool {
 	} else if c.Fence != d.Fence || !c.commit || !d.Commit || c.load+load > MaxItemsLoad ||
 		!c.agrees(d) {
 		return false
-	}
-	if d.Once != "" {
-		c.repeats = d.repeats()
 	}
 	for i := range d.Buckets {
 		c.at = append(c.at, c.bucket(&d.Buckets[i]))
@@ -94,12 +90,8 @@ func (c Decide) load() (sum int64) {
 	return sum * int64(7+c.requests()) / 8
 }
 
-// agrees reports whether a Decide has the terms that the call has of the same buckets, and is repeated
-// as often.
+// agrees reports whether a Decide has the terms that the call has of the same buckets.
 func (c *Items) agrees(d Decide) bool {
-	if d.Once != "" && c.repeats != 0 && c.repeats != d.repeats() {
-		return false
-	}
 	for i := range d.Buckets {
 		b := &d.Buckets[i]
 		if place, known := c.places[b.Key]; known && c.limits[c.buckets[place].limit] != of(b) {
@@ -151,7 +143,7 @@ func (c Items) Keys() []string {
 func (c Items) Args() []any {
 	a := make(args, 0, 16+9*len(c.limits)+2*len(c.buckets)+5*len(c.Each))
 	a.fence(c.Fence)
-	a.num(flag(c.commit), RememberedFor, c.repeats, int64(len(c.limits)))
+	a.num(flag(c.commit), RememberedFor, Repeats, int64(len(c.limits)))
 	for _, l := range c.limits {
 		a.terms(c.Fence, l.terms)
 		a.num(l.mode())

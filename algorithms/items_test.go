@@ -34,8 +34,6 @@ func TestWhatSharesACall(t *testing.T) {
 		"other terms":         {false, nil, func(c *Decide) { c.Buckets[0].Terms.Entitlement = 9 }},
 		"shadow, and not":     {false, nil, func(c *Decide) { c.Buckets[0].Shadow = true }},
 		"a shadow of its own": {true, nil, func(c *Decide) { c.Buckets[0].Key, c.Buckets[0].Shadow = "b", true }},
-		"other repeats": {false, func(c *Decide) { c.Once, c.Repeats = "o", 1 },
-			func(c *Decide) { c.Once = "p" }},
 	} {
 		first, another := plain("a"), plain("a")
 		if tc.first != nil {

@@ -151,7 +151,7 @@ func (w *Twin) Decide(t quantity.StoreTime, c Decide) Decided {
 	}
 	now := head.Now
 	before, again := w.decided[c.Once]
-	if again && before.repeats < c.repeats() {
+	if again && before.repeats < Repeats {
 		if c.Commit {
 			before.repeats++
 			w.decided[c.Once] = before

@@ -140,7 +140,7 @@ func (m *Machine) Reported(now quantity.NodeTime, from Stream, reports []Report)
 			full = append(full, r.Key)
 			continue
 		case s == nil:
-			s = &share{stream: from, key: r.Key, since: now}
+			s = &share{stream: from, key: r.Key}
 			of[r.Key] = s
 			m.shares++
 		}
@@ -248,11 +248,6 @@ func (m *Machine) Tick(now quantity.NodeTime, at quantity.StoreTime) Effects {
 		return false
 	})
 	return m.out
-}
-
-// Due reports whether a Tick has work that should not wait.
-func (m *Machine) Due(now quantity.NodeTime) bool {
-	return slices.ContainsFunc(m.order, func(p *pool) bool { return now >= p.due })
 }
 
 // plan works on one bucket.

@@ -9,7 +9,6 @@ import (
 // purse holds tokens that were charged to the store for bursts of assignments to come.
 type purse struct {
 	tokens quantity.Units
-	asked  quantity.Units // of the charge under way; 0: none
 	again  quantity.NodeTime
 	rest   int64          // after the last refusal; 0: the last charge was none
 	most   quantity.Units // that is asked for at once: less after each refusal; 0: no bound
@@ -65,7 +64,6 @@ func (p *pool) fill(now quantity.NodeTime, nodes quantity.Units) Charge {
 	if p.Counted || now < p.purse.again {
 		return Charge{}
 	}
-	p.purse.asked = 0
 	room := p.part(nodes) - p.burstOut() - p.purse.tokens
 	if !p.needsPurse(nodes) || room <= 0 {
 		return Charge{}
@@ -74,7 +72,7 @@ func (p *pool) fill(now quantity.NodeTime, nodes quantity.Units) Charge {
 	if p.purse.most > 0 {
 		units = min(units, p.purse.most)
 	}
-	p.purse.asked, p.purse.again = units, now.Add(answerWithin)
+	p.purse.again = now.Add(answerWithin)
 	return Charge{p.ID, units}
 }
 
@@ -90,7 +88,7 @@ func (m *Machine) Charged(now quantity.NodeTime, c Charge, charged bool) {
 	if p == nil {
 		return
 	}
-	p.purse.asked, p.purse.again = 0, now
+	p.purse.again = now
 	if p.unpaid {
 		p.news(now)
 	}

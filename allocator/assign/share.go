@@ -15,7 +15,6 @@ type share struct {
 	targets []int64 // by pool: the rate that the plan of the pool gives it
 	gone    bool    // the stream has ended
 
-	since      quantity.NodeTime // when it was first heard of
 	heard      quantity.NodeTime // when the stream was last heard of
 	reportedAt quantity.NodeTime
 	// read is until when reports surely show what was admitted.

@@ -37,9 +37,6 @@ func (m *Machine) Shares() int { return m.shares }
 // Buckets returns how many buckets the machine works on.
 func (m *Machine) Buckets() int { return len(m.pools) }
 
-// Has reports whether the machine works on a bucket.
-func (m *Machine) Has(bucket string) bool { return m.pools[bucket] != nil }
-
 // Holding is what one Envoy has of a bucket.
 type Holding struct {
 	Stream Stream

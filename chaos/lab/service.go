@@ -15,19 +15,9 @@ type service struct {
 	free    time.Duration        // the time by that clock when the calls so far are done
 }
 
-// setService sets the time that each call takes from now on, measured by a clock that never goes
-// back. If a round trip is not done by the deadline it times out, though its calls run. The node
-// learns no more than that, as from a Redis under load. Calls that wait take the new time.
-func (s *service) setService(each time.Duration, elapsed func() time.Duration) {
-	if now := elapsed(); s.each > 0 && s.free > now {
-		s.free = now + time.Duration(float64(s.free-now)/float64(s.each)*float64(each))
-	}
-	s.each, s.elapsed = each, elapsed
-}
-
-// serve adds calls to the server's work, and returns when that is done, from now on, and a timeout
-// error if their answers come too late.
-func (s *service) serve(calls int) (takes time.Duration, err error) {
+// serve adds calls to the server's work, and returns a timeout error if their answers come too
+// late.
+func (s *service) serve(calls int) error {
 	if s.each == 0 {
 		return 0, nil
 	}

@@ -15,8 +15,8 @@ import (
 // has one shard, or several shards that fail together, except for single round trips. Any number of
 // nodes may use it. Safe for concurrent use, except for its Ledgers.
 type Twin struct {
-	mu     sync.Mutex // held during a round trip
-	outage outage
+	mu sync.Mutex // held during a round trip
+	outage
 	service
 	shards store.Shards
 	held   map[store.Shard]*ledger
@@ -62,49 +62,13 @@ func (s *Twin) Replid() string {
 	return s.replid
 }
 
-// SetDown makes the server unreachable: connections to it fail.
-func (s *Twin) SetDown(down bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.outage.SetDown(down)
-}
-
-// Spare lets the next n round trips pass before what FailNext and LoseReply ask for.
-func (s *Twin) Spare(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.outage.Spare(n)
-}
-
-// FailNext has the next n round trips time out before they reach the server. Their calls do not
-// run, which the caller cannot know.
-func (s *Twin) FailNext(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.outage.FailNext(n)
-}
-
-// LoseReply has the next n round trips time out after they reached the server. Their calls run.
-func (s *Twin) LoseReply(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.outage.LoseReply(n)
-}
-
-// Unheard returns how many round trips so far reached the server without a reply.
-func (s *Twin) Unheard() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.outage.Unheard()
-}
-
 // SetService sets the time that each call takes from now on, measured by a clock that never goes
 // back. If a round trip is not done by the deadline it times out, though its calls run. The node
 // learns no more than that, as from a Redis under load.
 func (s *Twin) SetService(each time.Duration, elapsed func() time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.setService(each, elapsed)
+	s.each, s.elapsed = each, elapsed
 }
 
 // Flush loses all data, as FLUSHALL does. The server keeps its master_replid.

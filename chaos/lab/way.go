@@ -110,12 +110,10 @@ func (w *Way) trip(ctx context.Context, calls int,
 func (s *Twin) trip(calls int, run func(s *Twin, now quantity.StoreTime)) (takes time.Duration, lost error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	runs, lost := s.outage.trip()
-	if runs && calls > 0 {
-		late := error(nil)
-		if takes, late = s.serve(calls); lost == nil && late != nil {
-			lost = late
-			s.outage.lost++
+	runs, lost := s.trip()
+	if runs && lost == nil && calls > 0 {
+		if lost = s.serve(calls); lost != nil {
+			s.answerLost()
 		}
 	}
 	if runs {

@@ -74,12 +74,14 @@ func TestHostileNames(t *testing.T) {
 // says what to do.
 func TestFilesThatAreNone(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	suite.Must(t, syscall.Mkfifo(pipe, 0o600))
-	node := []string{"config", "check", "--region", "us", "--data-dir", t.TempDir(),
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	node := []string{"serve", "--check", "--region", "us", "--data-dir", t.TempDir(),
 		"--redis-embedded", "--policy"}
 	for _, args := range [][]string{
 		{"limits", "validate", pipe}, {"limits", "list", pipe}, {"limits", "bound", pipe},
-		{"config", "check", "--config", pipe},
+		{"serve", "--check", "--config", pipe},
 		append(node, pipe), append(node, "x", "--gossip-keys", "file:"+pipe),
 		{"chaos", "run", pipe},
 	} {

@@ -22,6 +22,8 @@ var moved = []struct{ was, told string }{
 	{"certs", "quotad certs init is now quotad keys ca, and quotad certs issue is quotad keys cert"},
 	{"gossip-key", "quotad gossip-key is now quotad keys gossip"},
 	{"token", "quotad token new is now quotad keys token"},
+	{"config", "quotad config check is now quotad serve --check"},
+	{"limits status", "quotad limits status is now quotad status --documents"},
 }
 
 // movedFlags are the flags of before this release, by the command that had them, each with where

@@ -136,7 +136,7 @@ var (
 	// ErrConflict says that another document of the same version is open.
 	ErrConflict = errors.New("two documents have one version: give one of them, or a third that says what both should, a higher version, everywhere")
 	// ErrTooMany says that MaxReplaced documents are open for the sake of limits that were replaced.
-	ErrTooMany = fmt.Errorf("it replaces limits, and requests are still charged to limits of %d documents that were replaced: see quotad limits status for until when", MaxReplaced)
+	ErrTooMany = fmt.Errorf("it replaces limits, and requests are still charged to limits of %d documents that were replaced: see quotad status --documents for until when", MaxReplaced)
 	// ErrLeftOut says that the newest document leaves out a region without saying that it goes.
 	ErrLeftOut = errors.New("a region is left out")
 	// ErrUnfenced says that the newest document no longer fences a region, and does not say that the

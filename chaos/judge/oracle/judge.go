@@ -191,10 +191,8 @@ func (j *Judge) misplace(a Answer, why string) {
 // accuse keeps the first violations of honesty.
 func (j *Judge) accuse(a Answer, text string) {
 	if len(j.dishonest) < maxKept {
-		j.dishonest = append(j.dishonest, Violation{
-			Bucket: a.Bucket, Cell: a.Cell, Certain: true,
-			Text: fmt.Sprintf("bucket %q: %s", a.Bucket, text),
-		})
+		j.dishonest = append(j.dishonest, Violation{Certain: true,
+			Text: fmt.Sprintf("bucket %q: %s", a.Bucket, text)})
 	}
 }
 

@@ -10,10 +10,6 @@ import (
 
 // Violation is one place where the history breaks the promise.
 type Violation struct {
-	Bucket string
-	// Cell is the label for a fixed window. For the other kinds it is the cell of the worst store
-	// time.
-	Cell int64
 	// Excess is the number of units above the ceiling, rounded up; 0 for a violation of honesty.
 	Excess int64
 	// Certain is false if the violation exists only because requests of unknown outcome were
@@ -39,12 +35,9 @@ type Verdict struct {
 	Limit int64
 	// MaxAdmitted is the highest tally of any cell, rounded up: units admitted in a fixed window,
 	// the estimate of a sliding counter, the sum of an interval of a sliding log, the tokens
-	// missing from a full bucket, or the backlog of a queue. MaxBucket and MaxCell say where it
-	// came first. MaxExcess is MaxAdmitted - Limit, at least 0.
-	MaxAdmitted int64
-	MaxBucket   string
-	MaxCell     int64
-	MaxExcess   int64
+	// missing from a full bucket, or the backlog of a queue. MaxExcess is MaxAdmitted - Limit, at
+	// least 0.
+	MaxAdmitted, MaxExcess int64
 	// MaxKnown is MaxAdmitted without unknown outcomes.
 	MaxKnown int64
 	// CellsOver counts the cells above the limit. CellsProvenOver counts those that are above it
@@ -122,7 +115,7 @@ func (j *Judge) Verdict() Verdict {
 		b := j.buckets[name]
 		v.Late += b.replay.late
 		for _, t := range b.ceiling.tallies() {
-			if v.weigh(name, t) {
+			if v.weigh(t) {
 				over = append(over, excess{name, b.ceiling, t})
 			}
 		}
@@ -131,9 +124,7 @@ func (j *Judge) Verdict() Verdict {
 		func(a, b excess) int { return cmp.Compare(b.tally.all, a.tally.all) })
 	for _, x := range over[:min(len(over), maxKept)] {
 		v.Violations = append(v.Violations, Violation{
-			Bucket: x.bucket, Cell: x.tally.cell, Excess: x.tally.all - v.Limit,
-			Certain: x.tally.known > v.Limit,
-			Text:    j.sentence(x),
+			Excess: x.tally.all - v.Limit, Certain: x.tally.known > v.Limit, Text: j.sentence(x),
 		})
 	}
 	v.Violations = append(v.Violations, j.dishonest...)
@@ -154,10 +145,8 @@ func (j *Judge) Levels(name string) map[int64]int64 {
 }
 
 // weigh adds one tally to the verdict, and reports whether it is above the bound.
-func (v *Verdict) weigh(bucket string, t tally) bool {
-	if v.CellsChecked == 0 || t.all > v.MaxAdmitted {
-		v.MaxAdmitted, v.MaxBucket, v.MaxCell = t.all, bucket, t.cell
-	}
+func (v *Verdict) weigh(t tally) bool {
+	v.MaxAdmitted = max(v.MaxAdmitted, t.all)
 	v.CellsChecked++
 	v.MaxKnown = max(v.MaxKnown, t.known)
 	v.MaxExcess = max(0, v.MaxAdmitted-v.Limit)

@@ -11,12 +11,10 @@ const maxPacketsOnWire = 8192
 
 // Stats counts what one directed link has carried since the network was made.
 type Stats struct {
-	PacketsDelivered     uint64 // handed to a receiver's queue
-	PacketBytesDelivered uint64
-	PacketsDropped       uint64 // cut, nobody listening, or a full queue
-	PacketBytesDropped   uint64
-	StreamBytes          uint64 // bytes that arrived at the far end
-	Dials                uint64 // connection attempts that arrived at the far end
+	PacketsDelivered uint64 // handed to a receiver's queue
+	PacketsDropped   uint64 // cut, nobody listening, or a full queue
+	StreamBytes      uint64 // bytes that arrived at the far end
+	Dials            uint64 // connection attempts that arrived at the far end
 }
 
 // datagram is a packet on its way.
@@ -73,7 +71,7 @@ func (w *wire) cut(now, until time.Time) {
 func (w *wire) sendPacket(now time.Time, d datagram) {
 	w.settle(now)
 	if w.isCut() || w.packets.len() >= maxPacketsOnWire {
-		w.drop(d)
+		w.stats.PacketsDropped++
 		return
 	}
 	w.packets.push(now.Add(w.delay), d)
@@ -113,16 +111,10 @@ func (w *wire) advance(now time.Time) {
 func (w *wire) deliver(d datagram) {
 	receiver := w.to.packets[d.to.Port()]
 	if w.isCut() || receiver == nil || !receiver.enqueue(d) {
-		w.drop(d)
+		w.stats.PacketsDropped++
 		return
 	}
 	w.stats.PacketsDelivered++
-	w.stats.PacketBytesDelivered += uint64(len(d.payload))
-}
-
-func (w *wire) drop(d datagram) {
-	w.stats.PacketsDropped++
-	w.stats.PacketBytesDropped += uint64(len(d.payload))
 }
 
 // arm sets the timer to the next moment at which this link has work: a packet

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -10,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotad/quotad/cmd/quotad/command"
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/operate/limits"
 	"github.com/quotad/quotad/cmd/quotad/operate/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
@@ -18,10 +21,10 @@ import (
 func statusCommand() *cobra.Command {
 	var node remote.Node
 	var output string
-	var all bool
+	var all, documents bool
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show a node and what it knows of the other regions, or all nodes of all regions",
+		Short: "Show a node and what it knows of the other regions, all nodes of all regions, or their documents",
 		Long: `status shows a node: its policy epoch, its region's store and what is being restored there, its journal, what it
 admitted without the store, the other regions as it sees them, and what it has lent and borrowed.
 
@@ -30,12 +33,21 @@ limits document, store, clock and journal, how many nodes its region should have
 to each other region whether it answers, its round trip and how far its store's clock is apart.
 
 Exit codes: 0 ready, 1 not ready, 5 no node answers. With --all, 0 all is well, 1 something is not (a node is silent or
-not ready, a link degraded, a store or journal failed, documents differ).`,
-		Example: "  quotad status\n  quotad status --all",
+not ready, a link degraded, a store or journal failed, documents differ).
+With --documents it shows which limits documents are open in each region and at each node: a document is open from when a
+region takes it until nothing of it counts any more. It shows which node passes over its file and why, and the limits of
+which regions have the smaller of their old and new part: since when, and for whom they wait or until when. The node asks
+all nodes of all regions for a second. Exit codes then: 0 shown, 5 no node answers.`,
+		Example: "  quotad status\n  quotad status --all\n  quotad status --documents",
 		Args:    command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if all {
+			switch {
+			case all && documents:
+				return exit.Usage(errors.New("--all and --documents are two views: give one of them"))
+			case all:
 				return statusOfAll(cmd, &node, output)
+			case documents:
+				return limits.ShowDocuments(cmd, &node, output)
 			}
 			answer := node.Get(cmd.Context(), "/v1/status", nil)
 			s := nodeStatus{&quotadv1.StatusResponse{}}
@@ -52,6 +64,7 @@ not ready, a link degraded, a store or journal failed, documents differ).`,
 	}
 	node.OperatorFlags(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "show all nodes of all regions and the links between them")
+	cmd.Flags().BoolVar(&documents, "documents", false, "show which limits documents are open where, and for whom limits wait")
 	command.OutputFlag(cmd, &output)
 	return cmd
 }

@@ -127,7 +127,7 @@ func (o overview) wrong() (all []string) {
 	slices.Sort(documents)
 	if documents = slices.Compact(documents); len(documents) > 1 {
 		all = append(all, "regions have different limits documents: "+
-			strings.Join(show.Names(documents), ", ")+" (quotad limits status says why)")
+			strings.Join(show.Names(documents), ", ")+" (quotad status --documents says why)")
 	}
 	return all
 }

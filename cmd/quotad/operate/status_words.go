@@ -89,7 +89,7 @@ func matesWords(mates []string, nodes int64) string {
 	return text
 }
 
-// documentsWords says what is noteworthy of the limits documents; quotad limits status has the
+// documentsWords says what is noteworthy of the limits documents; quotad status --documents has the
 // rest.
 func documentsWords(d *quotadv1.DocumentsStatus) (text string) {
 	if d.GetHeld() > 0 {

@@ -1,10 +1,13 @@
 package serve
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"github.com/quotad/quotad/cmd/quotad/command"
 	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/serve/nodeconfig"
 	"github.com/quotad/quotad/cmd/quotad/serve/serving"
 )
 
@@ -40,16 +43,44 @@ the older, and are not ready.
 The limits document is read again when it changes and on SIGHUP; while it is invalid the last good one stays in force.
 On SIGHUP gossip_keys are read again, too: to change a key, give all nodes [old, new], then [new, old], then [new]. The
 files of peer_tls are read again when they change. All else is read once.
-SIGTERM and SIGINT end the node once the requests under way are answered.`,
+SIGTERM and SIGINT end the node once the requests under way are answered.
+
+--check reads all that serve reads, and what that names: the limits document, certificates, keys and the name to advertise.
+It prints what the node would be, with warnings, and serves nothing: no port is opened, nothing is written, and no other
+node is called. With --connect the Redis is asked for an answer (PING) and for its maxmemory-policy (INFO); no key of it is
+read or written. Exit codes then: 0 the node could be started, with or without warnings, 2 it could not.`,
+		Example: `  quotad serve --config node.yaml
+  quotad serve --config node.yaml --check --connect`,
 		Args: command.NoArguments,
 	}
+	var check, connect bool
+	cmd.Flags().BoolVar(&check, "check", false, "say what the node would be and what is wrong with it, and start nothing")
+	cmd.Flags().BoolVar(&connect, "connect", false, "with --check: ask the Redis for an answer")
 	settings := settingFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		c, err := settings.Read()
-		if err != nil {
+		switch {
+		case err != nil:
 			return exit.Usage(err)
+		case check:
+			s, err := serving.Check(cmd.Context(), c, connect)
+			if err != nil {
+				return err
+			}
+			return s.Print(cmd.OutOrStdout())
+		case connect:
+			return exit.Usage(errors.New("--connect belongs to --check: give both, or leave it out"))
 		}
 		return serving.Serve(cmd.Context(), c, settings.Read, cmd.ErrOrStderr())
 	}
 	return cmd
+}
+
+// settingFlags adds the flags of all settings to a command.
+func settingFlags(cmd *cobra.Command) *nodeconfig.Layers {
+	settings := nodeconfig.AddFlags(cmd.Flags(), nodeconfig.Environment)
+	command.CompleteYAMLFlag(cmd, "config")
+	command.CompleteYAMLFlag(cmd, "policy")
+	_ = cmd.MarkFlagDirname("data-dir")
+	return settings
 }

@@ -21,7 +21,7 @@ type Request struct {
 	replaced []string
 	// ID names the request, for a caller that may send it twice. For a minute after it was
 	// admitted, the same request gets the same decision and is not charged again. That happens
-	// algorithms.DefaultRepeats times at most. After that it is decided as a request without an id.
+	// algorithms.Repeats times at most. After that it is decided as a request without an id.
 	// The party that is limited must not choose the id. Empty: the request is not remembered.
 	ID      string
 	Receipt bool // whether the decision should carry a receipt, for a refund of the charge

@@ -67,7 +67,7 @@ func TestTheSameRequestAgain(t *testing.T) {
 
 // Of requests with one id at the same time exactly one is charged, and all get its answer.
 func TestTheSameRequestAtOnce(t *testing.T) {
-	const callers, ids = 1 + algorithms.DefaultRepeats, 12
+	const callers, ids = 1 + algorithms.Repeats, 12
 	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 100, ""))
 	started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		nodes := []*running{c.running["us/n1"], c.running["us/n2"]}

@@ -57,8 +57,8 @@ func TestOneIDForAllRequests(t *testing.T) {
 			d := documents.Parse(t, 1, alone, limitOf(kind, 10, ""))
 			started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 				n := c.running["us/n1"]
-				want := again{charged: 10, repeated: algorithms.DefaultRepeats,
-					denied: 1000 - 10 - algorithms.DefaultRepeats}
+				want := again{charged: 10, repeated: algorithms.Repeats,
+					denied: 1000 - 10 - algorithms.Repeats}
 				if got := n.sends(t, named("a", "x", 1), 1000); got != want {
 					t.Errorf("%+v, want %+v", got, want)
 				}
@@ -85,7 +85,7 @@ func TestARequestSentTooOftenIsOneWithoutAnID(t *testing.T) {
 		q := named("a", "x", 1)
 		q.Receipt = true
 		first := n.charged(t, q)
-		for range algorithms.DefaultRepeats {
+		for range algorithms.Repeats {
 			if got := n.check(t, q); !got.Repeated || got.Receipt != first {
 				t.Errorf("repeated: %+v", got)
 			}

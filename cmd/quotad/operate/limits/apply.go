@@ -137,7 +137,7 @@ func (a *applying) follow(ctx context.Context, out io.Writer, before, d *policy.
 		}
 		if time.Since(begun) >= a.wait {
 			return fmt.Errorf("%s did not acknowledge epoch %s within %s: limits of which it gets less keep to the smaller of their old and new parts until it does; "+
-				"see quotad limits status, and quotad regions fence if it is stopped for good", strings.Join(waited, ", "), d.Epoch(), show.Span(a.wait))
+				"see quotad status --documents, and quotad regions fence if it is stopped for good", strings.Join(waited, ", "), d.Epoch(), show.Span(a.wait))
 		}
 		select {
 		case <-ctx.Done():

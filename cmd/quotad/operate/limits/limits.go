@@ -2,7 +2,8 @@
 // applies the open document with a region fenced or returned.
 //
 // An argument names a document (documents.go). Those commands that need no node read it (validate,
-// list, bound, diff, test) or write it (import); apply, status and regions call one.
+// list, bound, diff, test) or write it (import); apply and regions call one, as does status
+// --documents (open.go).
 package limits
 
 import (
@@ -17,8 +18,8 @@ func Commands() []*cobra.Command {
 		command.Group(&cobra.Command{
 			Use:   "limits",
 			Short: "Check, show, compare, test, apply and import limits documents",
-		}, validateCommand(), listCommand(), boundCommand(), diffCommand(), applyCommand(), statusCommand(),
-			importCommand(), testCommand()),
+		}, validateCommand(), listCommand(), boundCommand(), diffCommand(), applyCommand(), importCommand(),
+			testCommand()),
 		command.Group(&cobra.Command{
 			Use:   "regions",
 			Short: "Declare that a region is stopped, or has returned",

@@ -66,7 +66,10 @@ func Run(ctx context.Context, o Options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	play := newPlay(w, o.Document)
+	play, err := newPlay(w, o.Document)
+	if err != nil {
+		return errors.Join(err, w.Close())
+	}
 	for _, p := range all {
 		p.serve(w, o, all[0].consoleAddress(), play)
 	}

@@ -9,37 +9,19 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/quotad/quotad/cmd/quotad/command"
 	"github.com/quotad/quotad/cmd/quotad/operate/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
 
-func statusCommand() *cobra.Command {
-	var node remote.Node
-	var output string
-	cmd := &cobra.Command{
-		Use:   "status",
-		Short: "Show which limits documents are open where, and for whom limits wait",
-		Long: `status shows, as one node sees it, which limits documents are open in each region and at each node: a document is open
-from when a region takes it until nothing of it counts any more. It shows which node passes over its file and why, and the
-limits of which regions have the smaller of their old and new part: since when, and for whom they wait or until when. It
-asks all nodes of all regions for a second.
-
-Exit codes: 0 shown, 5 no node answers.`,
-		Args: command.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			answer := node.Get(cmd.Context(), "/v1/documents", nil)
-			d := documentsStatus{&quotadv1.DocumentsResponse{}}
-			if err := answer.Message(d, "open"); err != nil {
-				return err
-			}
-			return answer.Show(cmd.OutOrStdout(), output, d.print)
-		},
+// ShowDocuments shows, as one node sees it, which limits documents are open where.
+func ShowDocuments(cmd *cobra.Command, node *remote.Node, output string) error {
+	answer := node.Get(cmd.Context(), "/v1/documents", nil)
+	d := documentsStatus{&quotadv1.DocumentsResponse{}}
+	if err := answer.Message(d, "open"); err != nil {
+		return err
 	}
-	node.OperatorFlags(cmd)
-	command.OutputFlag(cmd, &output)
-	return cmd
+	return answer.Show(cmd.OutOrStdout(), output, d.print)
 }
 
 // documentsStatus is the API's answer, to be printed.

@@ -76,16 +76,12 @@ func readAssign(f strictyaml.Value, l *Limit) {
 	}
 	before := f.Failures()
 	a := &Assign{TTL: strictyaml.Optional(o, "ttl", defaultAssignTTL, readAssignTTL)}
-	if f, ok := o.Field("no_assignment"); ok {
-		a.NoAssignment = quantity.Units(f.Integer(0, MaxLimit))
-	}
+	a.NoAssignment = strictyaml.Optional(o, "no_assignment", 0, strictyaml.Whole[quantity.Units](0, MaxLimit))
 	a.MaxBurst = max(l.ofASecond(), quantity.Units(l.entitled()))
 	if l.Algorithm == TokenBucket {
 		a.MaxBurst = max(min(l.Burst/2, l.ofASecond()), 1)
 	}
-	if f, ok := o.Field("max_burst"); ok {
-		a.MaxBurst = quantity.Units(f.Integer(1, MaxBurst))
-	}
+	a.MaxBurst = strictyaml.Optional(o, "max_burst", a.MaxBurst, strictyaml.Whole[quantity.Units](1, MaxBurst))
 	if l.Assign = a; f.Failures() == before {
 		checkAssign(f, l)
 	}

@@ -12,10 +12,8 @@ import (
 
 // readCapacity reads how many units the limit has, in which window, and its burst.
 func readCapacity(o strictyaml.Object, l *Limit) {
-	if f, ok := o.Required("limit",
-		"write how many units all regions together may admit in a window, such as 1000"); ok {
-		l.Limit = quantity.Units(f.Integer(1, MaxLimit))
-	}
+	l.Limit = strictyaml.Needed(o, "limit", "write how many units all regions together may admit in a window, such as 1000",
+		strictyaml.Whole[quantity.Units](1, MaxLimit))
 	readWindowOrPeriod(o, l)
 	if f, ok := o.Field("burst"); ok {
 		l.Burst = readBurst(f, l.Algorithm)

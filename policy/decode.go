@@ -72,14 +72,9 @@ func readDocument(root strictyaml.Value) *Document {
 	if !ok {
 		return doc
 	}
-	if f, ok := o.Required("version",
-		"number the document, from 1 upwards, and raise the number with every change"); ok {
-		doc.Version = f.Integer(1, MaxVersion)
-	}
-	if f, ok := o.Required("regions",
-		"name the regions with their weights: {us-east: {weight: 1}}"); ok {
-		doc.Regions = readRegions(f)
-	}
+	doc.Version = strictyaml.Needed(o, "version", "number the document, from 1 upwards, and raise the number with every change",
+		strictyaml.Whole[int64](1, MaxVersion))
+	doc.Regions = strictyaml.Needed(o, "regions", "name the regions with their weights: {us-east: {weight: 1}}", readRegions)
 	if f, ok := o.Field("removed"); ok {
 		doc.Removed = readRemoved(f, doc.Regions)
 	}
@@ -119,9 +114,8 @@ func readRegions(f strictyaml.Value) []Region {
 		checkName(e.Key, e.Name, regionNames)
 		region := Region{Name: e.Name}
 		if o, ok := e.Value.Object("write {weight: 1}", regionFields); ok {
-			if w, ok := o.Required("weight", "give the region a weight: {weight: 1}"); ok {
-				region.Weight = w.Integer(1, MaxWeight)
-			}
+			region.Weight = strictyaml.Needed(o, "weight", "give the region a weight: {weight: 1}",
+				strictyaml.Whole[int64](1, MaxWeight))
 		}
 		regions = append(regions, region)
 	}
@@ -164,16 +158,11 @@ func readLimit(f strictyaml.Value, l *Limit, doc *Document) strictyaml.Object {
 	if !ok {
 		return o
 	}
-	if f, ok := o.Required("name", "name the limit, such as account-minute"); ok {
-		l.Name, _ = readName(f, limitNames)
-	}
-	if f, ok := o.Required("domain", "name the domain whose requests it limits, such as api"); ok {
-		l.Domain, _ = readName(f, domainNames)
-	}
+	l.Name = strictyaml.Needed(o, "name", "name the limit, such as account-minute", limitNames.read)
+	l.Domain = strictyaml.Needed(o, "domain", "name the domain whose requests it limits, such as api", domainNames.read)
 	readMatching(o, l)
-	if f, ok := o.Required("algorithm", "write how units are counted, such as fixed_window"); ok {
-		l.Algorithm = strictyaml.OneOf(f, algorithms.Kinds...)
-	}
+	l.Algorithm = strictyaml.Needed(o, "algorithm", "write how units are counted, such as fixed_window",
+		strictyaml.Word(algorithms.Kinds...))
 	readCapacity(o, l)
 	readSharing(o, l, doc)
 	readSettings(o, l)
@@ -193,9 +182,7 @@ func readMatching(o strictyaml.Object, l *Limit) {
 			}
 		}
 	} else {
-		if f, ok := o.Required("key", "list the descriptors that make the key, such as [account]"); ok {
-			l.Key = readKey(f)
-		}
+		l.Key = strictyaml.Needed(o, "key", mendKey, readKey)
 		l.Match = strictyaml.Optional(o, "match", nil, readMatch)
 	}
 	l.Alias = strictyaml.Optional(o, "alias", l.Name, readAlias)
@@ -252,15 +239,16 @@ func readSharing(o strictyaml.Object, l *Limit, doc *Document) {
 	passOverFenced(o, l, doc)
 }
 
+const mendKey = "list the descriptors that make the key, such as [account]"
+
 // readKey reads the list of descriptor names.
 func readKey(f strictyaml.Value) []string {
-	const mend = "list the descriptors that make the key, such as [account]"
-	items, ok := f.List(mend)
+	items, ok := f.List(mendKey)
 	if !ok {
 		return nil
 	}
 	if len(items) == 0 {
-		f.Fail("empty", mend)
+		f.Fail("empty", mendKey)
 	}
 	if len(items) > MaxKeyNames {
 		f.Fail(fmt.Sprintf("%d names", len(items)), fmt.Sprintf("use at most %d", MaxKeyNames))

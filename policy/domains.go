@@ -81,7 +81,7 @@ func readDomains(f strictyaml.Value, usual OnNoLimit) []DomainRules {
 	}
 	var all []DomainRules
 	for _, item := range items {
-		r := DomainRules{Descriptors: DecideTogether, NegativeHits: IgnoreHits}
+		var r DomainRules
 		o, ok := item.Object("write name, and on_no_limit, descriptors or negative_hits", domainFields)
 		if !ok {
 			continue
@@ -93,18 +93,14 @@ func readDomains(f strictyaml.Value, usual OnNoLimit) []DomainRules {
 			}
 		}
 		r.OnNoLimit = strictyaml.Optional(o, "on_no_limit", usual, readOnNoLimit)
-		if f, ok := o.Field("descriptors"); ok {
-			r.Descriptors = strictyaml.OneOf(f, DecideTogether, DecideApart)
-		}
-		if f, ok := o.Field("negative_hits"); ok {
-			r.NegativeHits = strictyaml.OneOf(f, IgnoreHits, GiveBackHits)
-		}
+		r.Descriptors = strictyaml.Optional(o, "descriptors", DecideTogether,
+			strictyaml.Word(DecideTogether, DecideApart))
+		r.NegativeHits = strictyaml.Optional(o, "negative_hits", IgnoreHits,
+			strictyaml.Word(IgnoreHits, GiveBackHits))
 		all = append(all, r)
 	}
 	slices.SortFunc(all, func(a, b DomainRules) int { return compareDomain(a, b.Name) })
 	return all
 }
 
-func readOnNoLimit(f strictyaml.Value) OnNoLimit {
-	return strictyaml.OneOf(f, NoLimitAllow, NoLimitWarn, NoLimitDeny)
-}
+var readOnNoLimit = strictyaml.Word(NoLimitAllow, NoLimitWarn, NoLimitDeny)

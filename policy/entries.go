@@ -145,9 +145,7 @@ func readEntry(f strictyaml.Value) Entry {
 	if !ok {
 		return e
 	}
-	if f, ok := o.Required("key", "name the descriptor, as requests have it"); ok {
-		e.Name, _ = readName(f, descriptorNames)
-	}
+	e.Name = strictyaml.Needed(o, "key", "name the descriptor, as requests have it", descriptorNames.read)
 	if f, ok := o.Field("value"); ok {
 		text, _ := f.Text("write the value that the descriptor must have, or its beginning and a *")
 		if len(text) > MaxConditionText {
@@ -194,12 +192,8 @@ func readExemptions(f strictyaml.Value) []Exemption {
 		if !ok {
 			continue
 		}
-		if f, ok := o.Required("domain", "name the domain of the requests"); ok {
-			all[i].Domain, _ = readName(f, domainNames)
-		}
-		if f, ok := o.Required("entries", mendEntries); ok {
-			all[i].Entries = readEntries(f)
-		}
+		all[i].Domain = strictyaml.Needed(o, "domain", "name the domain of the requests", domainNames.read)
+		all[i].Entries = strictyaml.Needed(o, "entries", mendEntries, readEntries)
 		all[i].Unlimited = strictyaml.Optional(o, "unlimited", false, strictyaml.Value.Bool)
 		if f, ok := o.Field("deny"); ok {
 			if all[i].Deny = f.Bool(); all[i].Deny && all[i].Unlimited {

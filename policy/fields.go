@@ -29,6 +29,12 @@ func (c charset) holds(name string) bool {
 	return len(name) <= MaxNameBytes && c.form.MatchString(name)
 }
 
+// read reads a name.
+func (c charset) read(v strictyaml.Value) string {
+	name, _ := readName(v, c)
+	return name
+}
+
 // readName reads a name of a charset.
 func readName(v strictyaml.Value, c charset) (string, bool) {
 	name, ok := v.Text(c.mend)

@@ -178,9 +178,7 @@ func readWindowOrPeriod(o strictyaml.Object, l *Limit) {
 	}
 	l.Window = usualLengths[unit]
 	zone, starts := "UTC", defaultStarts[unit]
-	if f, given := o.Field("timezone"); given {
-		zone = readZone(f)
-	}
+	zone = strictyaml.Optional(o, "timezone", zone, readZone)
 	if f, given := o.Field("starts"); given {
 		starts = readStarts(f, unit)
 	}

@@ -84,6 +84,11 @@ func (v Value) Integer(lowest, highest int64) int64 {
 	return n
 }
 
+// Whole returns a reader of a whole number, as [Value.Integer].
+func Whole[N ~int | ~int64](lowest, highest int64) func(Value) N {
+	return func(v Value) N { return N(v.Integer(lowest, highest)) }
+}
+
 // Duration reads a duration as Go writes it; it returns 0 if it refuses the value.
 func (v Value) Duration(lowest, highest time.Duration) time.Duration {
 	mend := fmt.Sprintf("write a duration like 500ms or 10s, from %s to %s", lowest, highest)
@@ -133,6 +138,11 @@ func OneOf[W ~string](v Value, words ...W) W {
 		return ""
 	}
 	return W(text)
+}
+
+// Word returns a reader of one of the given words, as [OneOf].
+func Word[W ~string](words ...W) func(Value) W {
+	return func(v Value) W { return OneOf(v, words...) }
 }
 
 // plainScalar returns the text of an unquoted number, word or null.

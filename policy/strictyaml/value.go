@@ -182,6 +182,15 @@ func Optional[T any](o Object, name string, usual T, read func(Value) T) T {
 	return usual
 }
 
+// Needed reads a field that must be there with read. If it is missing, Needed reports that and
+// returns a zero value.
+func Needed[T any](o Object, name, mend string, read func(Value) T) (needed T) {
+	if f, given := o.Required(name, mend); given {
+		needed = read(f)
+	}
+	return needed
+}
+
 // At returns a field in order to report a problem of it. A field that is not given has the place of
 // the object.
 func (o Object) At(name string) Value {

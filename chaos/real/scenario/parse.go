@@ -112,12 +112,8 @@ func (s *Scenario) readRegions(v strictyaml.Value) {
 		r := Region{Name: e.Name, Nodes: 1}
 		if f, ok := fields(e.Value, []string{"weight"}, []string{"nodes", "envoys"}); ok {
 			r.Weight = f.At("weight").Integer(1, policy.MaxWeight)
-			if n, given := f.Field("nodes"); given {
-				r.Nodes = int(n.Integer(1, MaxNodes))
-			}
-			if n, given := f.Field("envoys"); given {
-				r.Envoys = int(n.Integer(1, MaxEnvoys))
-			}
+			r.Nodes = strictyaml.Optional(f, "nodes", 1, strictyaml.Whole[int](1, MaxNodes))
+			r.Envoys = strictyaml.Optional(f, "envoys", 0, strictyaml.Whole[int](1, MaxEnvoys))
 		}
 		s.Regions = append(s.Regions, r)
 	}
@@ -189,9 +185,7 @@ func (s *Scenario) readLoad(v strictyaml.Value) {
 		l := Load{Region: strictyaml.OneOf(f.At("region"), s.regionNames()...),
 			Limit: strictyaml.OneOf(f.At("limit"), s.limitNames()...), Rate: f.At("rate").Integer(0,
 				MaxRate), Cost: 1, To: s.Duration}
-		if c, given := f.Field("cost"); given {
-			l.Cost = c.Integer(1, maxCost)
-		}
+		l.Cost = strictyaml.Optional(f, "cost", 1, strictyaml.Whole[int64](1, maxCost))
 		if at, given := f.Field("from"); given {
 			l.From = at.Duration(0, s.Duration)
 		}

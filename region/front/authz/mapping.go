@@ -135,9 +135,7 @@ func Parse(path string, src []byte) (*Mapping, error) {
 func (m *Mapping) read(o strictyaml.Object) {
 	m.trusted = strictyaml.Optional(o, "trusted", nil, readTrusted)
 	m.believed = strictyaml.Optional(o, "forwarded", usual, readBelieved)
-	if f, ok := o.Field("on_no_rule"); ok {
-		m.DenyOthers = strictyaml.OneOf(f, "allow", "deny") == "deny"
-	}
+	m.DenyOthers = strictyaml.Optional(o, "on_no_rule", "allow", strictyaml.Word("allow", "deny")) == "deny"
 	f, ok := o.Required("rules", "list rules, such as {domain: api, descriptors: {account: {header: X-Account}}}")
 	if !ok {
 		return
@@ -161,9 +159,7 @@ func readBelieved(f strictyaml.Value) (b believed) {
 		return b
 	}
 	for name, header := range facts {
-		if f, ok := o.Field(name); ok {
-			*header = readText(f, headers, "name a header that the proxy sets")
-		}
+		*header = strictyaml.Optional(o, name, "", texts(headers, "name a header that the proxy sets"))
 	}
 	return b
 }
@@ -210,9 +206,8 @@ func readRule(f strictyaml.Value) (r rule) {
 	if !ok {
 		return r
 	}
-	if f, ok := o.Required("domain", "name the domain of the limits, such as api"); ok {
-		r.domain = readText(f, names, "use letters, digits and . _ : / @ -, at most 63 bytes")
-	}
+	r.domain = strictyaml.Needed(o, "domain", "name the domain of the limits, such as api",
+		texts(names, "use letters, digits and . _ : / @ -, at most 63 bytes"))
 	if f, ok := o.Field("path"); ok {
 		r.path, _ = f.Text("write how the path begins, such as /v1/")
 		if !strings.HasPrefix(r.path, "/") || len(r.path) > maxText {
@@ -230,10 +225,14 @@ func readRule(f strictyaml.Value) (r rule) {
 		}
 	}
 	r.cost = strictyaml.Optional(o, "cost", nil, readCost)
-	if f, ok := o.Required("descriptors", "say what each descriptor is made of: {account: {header: X-Account}}"); ok {
-		r.parts = readParts(f)
-	}
+	r.parts = strictyaml.Needed(o, "descriptors", "say what each descriptor is made of: {account: {header: X-Account}}",
+		readParts)
 	return r
+}
+
+// texts returns a reader of texts of a form.
+func texts(form *regexp.Regexp, mend string) func(strictyaml.Value) string {
+	return func(f strictyaml.Value) string { return readText(f, form, mend) }
 }
 
 func readText(f strictyaml.Value, form *regexp.Regexp, mend string) string {
@@ -249,14 +248,12 @@ func readCost(f strictyaml.Value) *cost {
 	if !ok {
 		return nil
 	}
-	c := &cost{most: 1}
-	if f, ok := o.Required("header", "name the header that says the cost"); ok {
-		c.header = readText(f, headers, "name a header, such as X-Cost")
+	return &cost{
+		header: strictyaml.Needed(o, "header", "name the header that says the cost",
+			texts(headers, "name a header, such as X-Cost")),
+		most: strictyaml.Needed(o, "max", "say the largest cost that is believed",
+			strictyaml.Whole[int64](1, MaxCost)),
 	}
-	if f, ok := o.Required("max", "say the largest cost that is believed"); ok {
-		c.most = f.Integer(1, MaxCost)
-	}
-	return c
 }
 
 // readParts reads the descriptors, sorted by name.

@@ -110,9 +110,7 @@ func (f *rolesFile) caller(v strictyaml.Value, names map[string]bool) {
 		}
 		names[c.Name] = true
 	}
-	if roles, given := o.Required("roles", mendCaller); given {
-		c.roles = readRoles(roles)
-	}
+	c.roles = strictyaml.Needed(o, "roles", mendCaller, readRoles)
 	c.domains = strictyaml.Optional(o, "domains", nil, readDomains)
 	f.proofs(o, c)
 	f.callers.all = append(f.callers.all, c)

@@ -74,7 +74,7 @@ func faults(l layout, r Run) markup {
 		d.faultRow(r.Bands, row, d.top+bandRow*float64(i))
 	}
 	d.times()
-	return d.svg(24, fmt.Sprintf("Faults over time: %d stretches or instants of %d kinds.",
+	return d.svg(fmt.Sprintf("Faults over time: %d stretches or instants of %d kinds.",
 		len(r.Bands), len(rows)))
 }
 

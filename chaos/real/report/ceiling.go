@@ -104,7 +104,7 @@ func ceilings(lay layout, r Run, l Limit) (chart markup, thinned bool) {
 	}
 	d.times()
 	d.labels(marginal)
-	return d.svg(24, fmt.Sprintf("%s At most %s, on a limit of %s.", ceilingTitle(l), count(l.Max),
+	return d.svg(fmt.Sprintf("%s At most %s, on a limit of %s.", ceilingTitle(l), count(l.Max),
 		count(l.bound()))), thinned
 }
 

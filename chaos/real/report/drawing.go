@@ -103,10 +103,10 @@ func (d *drawing) times() {
 	}
 }
 
-// svg closes the drawing. below is the height of what is below the plot. about describes the chart
-// for people who cannot see it.
-func (d *drawing) svg(below float64, about string) markup {
-	height := d.bottom() + below
+// svg closes the drawing, with room for the times below the plot. about describes the chart for
+// people who cannot see it.
+func (d *drawing) svg(about string) markup {
+	height := d.bottom() + 24
 	// Every text above is escaped where it is written.
 	return markup(fmt.Sprintf(
 		`<svg class="%s" viewBox="0 0 %s %s" role="img" aria-label="%s">%s</svg>`,

@@ -35,7 +35,7 @@ func flow(lay layout, r Run, l Limit) (chart markup, merged int) {
 	}
 	d.times()
 	d.labels(marginal)
-	return d.svg(24, "Units a second over time: offered, and admitted by region. The table below has the sums."), merged
+	return d.svg("Units a second over time: offered, and admitted by region. The table below has the sums."), merged
 }
 
 // pace returns the limit in units a second, and whether it bounds each slot: that of windows of a

@@ -49,7 +49,7 @@ func shares(lay layout, r Run, l Limit) markup {
 		whole.body.WriteString(row.body.String())
 	}
 	whole.times()
-	return whole.svg(24, "Share of each region over time, against its fixed split.")
+	return whole.svg("Share of each region over time, against its fixed split.")
 }
 
 // claims draws one region's row.

@@ -21,9 +21,10 @@ var (
 // that make no sense, such as negative amounts or regions that do not exist. It may be called
 // concurrently.
 func Write(w io.Writer, r Run) error {
-	p := newPage(r)
-	if _, err := io.WriteString(w, p.html()); err != nil {
-		return fmt.Errorf("report: writing the page about %q: %w: check the space and the rights where it goes", p.Title, err)
+	p := page{&writer{}, r}
+	p.write()
+	if _, err := io.WriteString(w, p.String()); err != nil {
+		return fmt.Errorf("report: writing the page about %q: %w: check the space and the rights where it goes", p.title(), err)
 	}
 	return nil
 }

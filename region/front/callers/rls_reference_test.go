@@ -1,19 +1,28 @@
+<<<<<<<< HEAD:region/front/callers/rls_reference_test.go
 package callers
+========
+//go:build !race
+
+package reference
+>>>>>>>> 36c438f8 (The model of envoyproxy/ratelimit stands with the test that it is for):chaos/judge/reference/node_test.go
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
+	"net"
 	"net/netip"
 	"path/filepath"
 	"testing"
 	"time"
 
 	rlsv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/quotad/quotad/allocator/exchange"
-	"github.com/quotad/quotad/chaos/judge/reference"
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/bubble"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
@@ -24,12 +33,13 @@ import (
 	"github.com/quotad/quotad/policy/envoyimport"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/front/api"
 	"github.com/quotad/quotad/region/memory/journal"
 )
 
 // TestEnvoyIsAnsweredAsByTheReference draws configurations of envoyproxy/ratelimit and requests,
 // and compares the answers of a node that imported the configuration with those of the model of
-// chaos/judge/reference: codes, limits, what is left, and when it is reset.
+// this packagereference: codes, limits, what is left, and when it is reset.
 //
 // The node is meant to differ in what differ says, and in nothing else:
 //   - A denied descriptor is not charged, so that what is used stays within the limit. The model
@@ -43,26 +53,31 @@ func TestEnvoyIsAnsweredAsByTheReference(t *testing.T) {
 	suite.OneGoroutine(t)
 	const requests = 500
 	for seed := range suite.Short[uint64](8, 16) {
-		habit := []reference.Habit{reference.Apart, reference.Together}[seed%2]
+		habit := []Habit{Apart, Together}[seed%2]
 		random := rand.New(rand.NewPCG(seed, 7))
-		source := reference.Source{Dice: random}
+		source := Source{Dice: random}
 		roots := source.Files()
-		texts, err := reference.Texts(roots)
+		texts, err := Texts(roots)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := reference.Parse(texts...)
+		c, err := Parse(texts...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		d := importedBy(t, texts, habit)
 		t.Run(fmt.Sprintf("%d, %s", seed, habit), func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
+<<<<<<<< HEAD:region/front/callers/rls_reference_test.go
 				node := startTwin(t, d)
 				server := startServer(node, fronts.Quiet(), Options{})
 				defer func() { _ = server.Close() }() // it served nothing
 				s := server.rls
 				model := reference.NewServer(c, habit)
+========
+				ask := startTwin(t, d).ShouldRateLimit
+				model := NewServer(c, habit)
+>>>>>>>> 36c438f8 (The model of envoyproxy/ratelimit stands with the test that it is for):chaos/judge/reference/node_test.go
 				for range requests {
 					time.Sleep(pause(random, time.Now()))
 					m := source.Request(roots)
@@ -70,7 +85,7 @@ func TestEnvoyIsAnsweredAsByTheReference(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					got, err := s.limit(t.Context(), m, "envoy", 0)
+					got, err := ask(t.Context(), m)
 					if err != nil {
 						t.Fatalf("%v: %v", m, err)
 					}
@@ -128,7 +143,7 @@ func differ(got, want *rlsv3.RateLimitResponse) string {
 }
 
 // importedBy imports a configuration for one region.
-func importedBy(t *testing.T, texts [][]byte, habit reference.Habit) *policy.Document {
+func importedBy(t *testing.T, texts [][]byte, habit Habit) *policy.Document {
 	t.Helper()
 	files := make([]envoyimport.File, len(texts))
 	for i, text := range texts {
@@ -147,23 +162,36 @@ func importedBy(t *testing.T, texts [][]byte, habit reference.Habit) *policy.Doc
 	return d
 }
 
-// startTwin runs a node in a bubble on a twin of a Redis.
-func startTwin(t *testing.T, d *policy.Document) *region.Node {
+// startTwin runs a node in a bubble on a twin of a Redis, and returns its service for Envoy.
+func startTwin(t *testing.T, d *policy.Document) rlsv3.RateLimitServiceClient {
 	t.Helper()
+	quiet := slog.New(slog.DiscardHandler)
 	twin := lab.NewTwin(func() quantity.StoreTime { return quantity.StoreTime(time.Now().UnixMicro()) }, "here")
 	s, _ := twin.ConnectWithin(time.Second, time.Now)
 	n := network.New()
 	host := n.Host("here")
 	c := region.Config{Region: "here", Node: "n1", Nodes: 1, Policy: d, Bootstrap: true,
+<<<<<<<< HEAD:region/front/callers/rls_reference_test.go
 		Exchange: exchange.Options{}, Log: fronts.Quiet(), Store: s, Dial: host.DialContext,
+========
+		Exchange: exchange.Options{}, Log: quiet, Store: s, Dial: host.DialContext,
+>>>>>>>> 36c438f8 (The model of envoyproxy/ratelimit stands with the test that it is for):chaos/judge/reference/node_test.go
 		PeerAdvertise: netip.AddrPortFrom(host.IP(), 8082).String(),
 		Advertise:     netip.AddrPortFrom(host.IP(), 7946)}
-	var errs [4]error
+	var errs [6]error
+	var served net.Listener
+	var conn *grpc.ClientConn
 	c.Journal, errs[0] = journal.Open(filepath.Join(fixtures.Folder(t), "journal"),
 		journal.Options{Region: "here", Node: "n1"})
 	c.PeerListener, errs[1] = host.Listen(8082)
 	c.Packets, errs[2] = host.ListenPacket(7946)
 	c.Streams, errs[3] = host.Listen(7946)
+	served, errs[4] = host.Listen(8081)
+	conn, errs[5] = grpc.NewClient("passthrough:///here:8081",
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+			return host.DialContext(ctx, "tcp", address)
+		}))
 	if err := errors.Join(errs[:]...); err != nil {
 		t.Fatal(err)
 	}
@@ -171,10 +199,13 @@ func startTwin(t *testing.T, d *policy.Document) *region.Node {
 	if err != nil {
 		t.Fatal(err)
 	}
+	server := api.New(node, quiet, api.Options{})
+	serving := make(chan error, 1)
+	go func() { serving <- server.ServeGRPC(served) }()
 	t.Cleanup(func() {
-		if err := errors.Join(node.Close(), n.Close()); err != nil {
+		if err := errors.Join(conn.Close(), server.Close(), <-serving, node.Close(), n.Close()); err != nil {
 			t.Error(err)
 		}
 	})
-	return node
+	return rlsv3.NewRateLimitServiceClient(conn)
 }

@@ -129,7 +129,7 @@ var house = map[string]struct {
 	"chaos/play/workload":   {nil, "demand as plain data"},
 	"chaos/rivals":          {[]string{"chaos/judge/oracle", "chaos/play/workload"}, "rivals on the same requests"},
 	"chaos/play/envoy":      {nil, "plays an Envoy: it must believe none of our code"},
-	"chaos/judge/reference": {nil, "a judge of answers to Envoy: it must believe none of our code"},
+	"chaos/judge/reference": {nil, "tests alone, of answers to Envoy"},
 	"chaos/play/sim": {[]string{"algorithms", "allocator", "allocator/assign", "allocator/exchange", "chaos/rivals", "chaos/play/envoy",
 		"chaos/lab", "chaos/lab/journals", "chaos/lab/node", "chaos/lab/servers", "chaos/judge/oracle",
 		"chaos/play/workload", "policy", "policy/barrier", "proto/hint/v1",

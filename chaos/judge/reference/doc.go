@@ -1,17 +1,17 @@
-// Package reference is a model of envoyproxy/ratelimit, against which quotad's answers to Envoy are
-// compared. It reads the same configuration files, answers the same requests in virtual time, and
+// Package reference has a model of envoyproxy/ratelimit, against which a test compares a node's
+// answers to Envoy (node_test.go). It is tests alone. The model (model_test.go) reads the same configuration files, answers the same requests in virtual time, and
 // has counts in a map instead of a Redis.
 //
-// A [Server] has one of three habits. [Charged] is that of envoyproxy/ratelimit: each descriptor of
+// A Server has one of three habits. Charged is that of envoyproxy/ratelimit: each descriptor of
 // a request is decided alone and charged, whether it is denied or not. The others are quotad's.
-// With [Apart] a descriptor that is denied is not charged. With [Together] all descriptors of a
+// With Apart a descriptor that is denied is not charged. With Together all descriptors of a
 // request are charged or none.
 //
 // The model shares no code with package envoyimport or with the node, which it judges. It is made
-// to be read, not to be fast. [Source] draws configurations and requests that meet them.
+// to be read, not to be fast. Source draws configurations and requests that meet them.
 //
 // Two habits of envoyproxy/ratelimit are modelled that quotad does not have, because they come from
 // how it writes keys. A descriptor user_id without a value also meets an entry with key user and
 // value id. And a request whose value ends with a * itself meets the descriptor that is written the
-// same way, whatever stands before it. What [Source] draws meets neither.
+// same way, whatever stands before it. What Source draws meets neither.
 package reference

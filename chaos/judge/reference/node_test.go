@@ -35,7 +35,7 @@ import (
 
 // TestEnvoyIsAnsweredAsByTheReference draws configurations of envoyproxy/ratelimit and requests,
 // and compares the answers of a node that imported the configuration with those of the model of
-// this packagereference: codes, limits, what is left, and when it is reset.
+// this package: codes, limits, what is left, and when it is reset.
 //
 // The node is meant to differ in what differ says, and in nothing else:
 //   - A denied descriptor is not charged, so that what is used stays within the limit. The model

@@ -46,10 +46,7 @@ func appendValue(dst []byte, value string) []byte {
 	return appendNetstring(dst, text[:])
 }
 
-// Shortened reports whether Value is a digest, because the value was too long for the ID. The value
-// cannot be read back from it.
-func (kv KeyValue) Shortened() bool { return isDigest(kv.Value) }
-
+// isDigest reports whether a value is the digest of one that was too long for an ID.
 func isDigest(value string) bool {
 	digits, marked := strings.CutPrefix(value, digestMark)
 	return marked && len(value) == digestBytes && strings.Trim(digits, "0123456789abcdef") == ""

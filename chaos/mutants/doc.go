@@ -8,13 +8,13 @@
 // not, either the rule is not needed or the simulator does not see its violation, and one of the
 // two must be corrected.
 //
-// The mutants are in testdata, in a file for each kind of hole that they open again. holes.go lists
+// The mutants are in testdata, in a file for each kind of hole that they open again. holes_test.go lists
 // the holes that rules were made for, and says why some have no mutant. load.go reads the mutants,
 // mutant.go applies and builds one, run.go looks for it. A file begins with what it is about. A
 // mutant is written as
 //
 //	-- its-name --
-//	hole: one of Holes
+//	hole: one of holes
 //	rule: the missing rule
 //	breaks: the invariant that should break, and a description
 //	under: the faults that it needs

@@ -18,7 +18,7 @@ import (
 // Mutant is a patch that removes one rule from the program.
 type Mutant struct {
 	Name   string // the mistake in a few words, joined by dashes
-	Hole   string // the hole that it opens again, of Holes
+	Hole   string // the hole that it opens again, of holes_test.go
 	Rule   string // the missing rule
 	Edits  []Edit
 	Breaks string // the invariant that should break: its name and a description

@@ -37,11 +37,11 @@ func TestEveryEditFits(t *testing.T) {
 // TestEveryHoleIsOpened: each hole has a mutant, or a reason why not.
 func TestEveryHoleIsOpened(t *testing.T) {
 	known := map[string]bool{}
-	for _, h := range Holes {
-		known[h.Name] = true
-		opened := slices.ContainsFunc(all(t), func(m Mutant) bool { return m.Hole == h.Name })
-		if opened == (h.Unruled != "") {
-			t.Errorf("hole %q: opened by a mutant: %v, said to have no rule: %q", h.Name, opened, h.Unruled)
+	for _, h := range holes {
+		known[h.name] = true
+		opened := slices.ContainsFunc(all(t), func(m Mutant) bool { return m.Hole == h.name })
+		if opened == (h.unruled != "") {
+			t.Errorf("hole %q: opened by a mutant: %v, said to have no rule: %q", h.name, opened, h.unruled)
 		}
 	}
 	names := map[string]bool{}

@@ -1,6 +1,7 @@
 // Package reference has a model of envoyproxy/ratelimit, against which a test compares a node's
-// answers to Envoy (node_test.go). It is tests alone. The model (model_test.go) reads the same configuration files, answers the same requests in virtual time, and
-// has counts in a map instead of a Redis.
+// answers to Envoy (node_test.go). It is tests alone. The model (model_test.go) reads the same
+// configuration files, answers the same requests in virtual time, and has counts in a map instead of
+// a Redis.
 //
 // A Server has one of three habits. Charged is that of envoyproxy/ratelimit: each descriptor of
 // a request is decided alone and charged, whether it is denied or not. The others are quotad's.

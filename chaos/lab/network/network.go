@@ -115,7 +115,7 @@ func (n *Network) SetDelayAll(oneWay time.Duration) {
 
 // Cut cuts the link from one host to another for d, in that direction only. A
 // later Cut replaces the end of an earlier one, even by a sooner end; d <= 0
-// heals.
+// heals: streams deliver what they held back one delay later.
 func (n *Network) Cut(from, to string, d time.Duration) {
 	n.between(from, to, func(w *wire, now time.Time) { w.cut(now, now.Add(d)) })
 }
@@ -142,10 +142,6 @@ func (n *Network) Isolate(name string, d time.Duration) {
 		}
 	}
 }
-
-// Heal ends a cut from one host to another before its time. Streams deliver
-// what they held back one delay later.
-func (n *Network) Heal(from, to string) { n.Cut(from, to, 0) }
 
 // HealAll ends every cut.
 func (n *Network) HealAll() {

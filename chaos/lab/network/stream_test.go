@@ -50,7 +50,7 @@ func TestStreamIsHeldByACut(t *testing.T) {
 			mustWrite(t, s, "other way") // not cut, but nobody reads it
 			end := 300*time.Second + 10*ms
 			if early {
-				time.AfterFunc(time.Second, func() { n.Heal("a", "b") })
+				time.AfterFunc(time.Second, func() { n.Cut("a", "b", 0) })
 				end = time.Second + 10*ms
 			}
 			got, err := io.ReadAll(s)

@@ -34,9 +34,6 @@ func (m *Machine) Stats(now quantity.NodeTime) Stats {
 // Shares returns how many pairs of a stream and a bucket id the machine has, of MaxShares.
 func (m *Machine) Shares() int { return m.shares }
 
-// Buckets returns how many buckets the machine works on.
-func (m *Machine) Buckets() int { return len(m.pools) }
-
 // Holding is what one Envoy has of a bucket.
 type Holding struct {
 	Stream Stream

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/quotad/quotad/chaos/play/caller"
 )
@@ -126,10 +125,3 @@ type Status = caller.Status
 
 // Status asks the node for its status.
 func (n *Node) Status(ctx context.Context) (Status, error) { return n.calls.Status(ctx) }
-
-// Cut cuts the node off from a region for d, in a direction (in, out or both); 0 heals. The node
-// needs the setting chaos: true.
-func (n *Node) Cut(ctx context.Context, region, direction string, d time.Duration) error {
-	_, err := n.calls.Cut(ctx, region, direction, d)
-	return err
-}

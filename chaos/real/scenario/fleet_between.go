@@ -59,11 +59,11 @@ func (f *Fleet) between(ctx context.Context, s Step) error {
 		defer change(false, cut(false))
 		for end := time.Now().Add(s.For); time.Now().Before(end); {
 			change(false, cut(true))
-			if !sleep(ctx, s.Every) {
+			if !Sleep(ctx, s.Every) {
 				return ctx.Err()
 			}
 			change(false, cut(false))
-			if !sleep(ctx, s.Every) {
+			if !Sleep(ctx, s.Every) {
 				return ctx.Err()
 			}
 		}

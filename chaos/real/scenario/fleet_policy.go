@@ -31,7 +31,7 @@ func (f *Fleet) apply(ctx context.Context, s Step) (string, error) {
 	defer cancel()
 	for _, n := range f.nodesOf(Step{}) {
 		for f.answers(n) && !tookUp(ctx, n, version) {
-			if !sleep(ctx, appliedEvery) {
+			if !Sleep(ctx, appliedEvery) {
 				return "", fmt.Errorf(
 					"%s/%s did not take up version %d of the document: %w; its log ends with: %s",
 					n.Region, n.Name, version, ctx.Err(), lastLine(n.Output()))

@@ -44,7 +44,7 @@ func failover(ctx context.Context, s Step, r *process.Region) (string, error) {
 	if err := r.Replica.Client.Do(ctx, "REPLICAOF", "NO", "ONE").Err(); err != nil {
 		return "", fmt.Errorf("promote the replica of %s: %w", r.Name, err)
 	}
-	if !sleep(ctx, s.By) {
+	if !Sleep(ctx, s.By) {
 		return "", ctx.Err()
 	}
 	r.Way.Lead(r.Replica.Address)

@@ -39,7 +39,7 @@ func (b *board) Do(ctx context.Context, s Step) (string, error) {
 	b.mu.Lock()
 	b.done = append(b.done, s.Do)
 	b.mu.Unlock()
-	if !sleep(ctx, b.takes) {
+	if !Sleep(ctx, b.takes) {
 		return "", ctx.Err()
 	}
 	if s.Do == b.fails {
@@ -50,7 +50,7 @@ func (b *board) Do(ctx context.Context, s Step) (string, error) {
 
 func (b *board) Ask(ctx context.Context, region string, turn uint64, q Question) (oracle.Answer,
 	bool) {
-	sleep(ctx, b.slow)
+	Sleep(ctx, b.slow)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.turns == nil {

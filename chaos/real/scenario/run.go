@@ -138,7 +138,7 @@ func (p *play) run(ctx context.Context) {
 	for _, step := range p.Steps {
 		work.Go(func() { p.step(acting, began, step) })
 	}
-	sleep(ctx, time.Until(began.Add(p.Duration)))
+	Sleep(ctx, time.Until(began.Add(p.Duration)))
 	unload()
 	work.Wait()
 }
@@ -157,14 +157,14 @@ func (p *play) notSent(count func(load.Stats) int64) map[string]int64 {
 // change sets the rate of a load at a time.
 func (p *play) change(ctx context.Context, began time.Time, at time.Duration, flow int,
 	rate int64) {
-	if sleep(ctx, time.Until(began.Add(at))) {
+	if Sleep(ctx, time.Until(began.Add(at))) {
 		p.flows[flow].SetRate(load.Rate(rate))
 	}
 }
 
 // step does a step at its time, and records it.
 func (p *play) step(ctx context.Context, began time.Time, s Step) {
-	if !sleep(ctx, time.Until(began.Add(s.At))) {
+	if !Sleep(ctx, time.Until(began.Add(s.At))) {
 		return
 	}
 	if p.options.Began != nil {
@@ -187,8 +187,8 @@ func (p *play) step(ctx context.Context, began time.Time, s Step) {
 	}
 }
 
-// sleep waits for d. It returns false if ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
+// Sleep waits for d. It returns false if ctx ended first.
+func Sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

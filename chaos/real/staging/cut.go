@@ -4,35 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/quotad/quotad/chaos/play/caller"
 )
 
-// MostCut is the longest duration of a cut.
-const MostCut = caller.MostCut
-
-var directions = []string{"both", "in", "out"}
-
-// Cut cuts all nodes of a region off from those of another. Direction "in" loses what the others
+// cut cuts all nodes of a region off from those of another. Direction "in" loses what the others
 // send, "out" what is sent to them, "both" both. The cut ends by itself after d, at most
-// MostCut. If one of the nodes cannot make the cut, the others heal theirs.
-func (s *Stage) Cut(ctx context.Context, from, to, direction string, d time.Duration) error {
-	switch {
-	case s.places[from] == nil:
-		return s.noRegion(from)
-	case s.places[to] == nil:
-		return s.noRegion(to)
-	case from == to:
-		return fmt.Errorf("cut region %s off from itself: name two regions", from)
-	case !slices.Contains(directions, direction):
-		return fmt.Errorf("cut %s off from %s: %.70q is no direction; give %s", from, to, direction,
-			strings.Join(directions, ", "))
-	case d < time.Millisecond || d > MostCut:
-		return fmt.Errorf("cut %s off from %s for %v: give at least 1ms and at most %v, so that it ends", from, to, d, MostCut)
-	}
+// caller.MostCut. If one of the nodes cannot make the cut, the others heal theirs.
+func (s *Stage) cut(ctx context.Context, from, to, direction string, d time.Duration) error {
 	s.note(from, to, true)
 	err := each(s.places[from], func(p *place) error {
 		return p.cut(ctx, to, direction, d)

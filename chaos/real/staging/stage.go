@@ -109,32 +109,6 @@ func (s *Stage) Regions() []string {
 	return names
 }
 
-// Status returns the status of every node of a region that answers, in the order of the nodes file.
-// The error says why others do not.
-func (s *Stage) Status(ctx context.Context, region string) ([]caller.Status, error) {
-	places := s.places[region]
-	if places == nil {
-		return nil, s.noRegion(region)
-	}
-	answers := make([]*caller.Status, len(places))
-	err := each(places, func(p *place) error {
-		status, err := p.calls.Status(ctx)
-		for i := range places {
-			if places[i] == p && err == nil {
-				answers[i] = &status
-			}
-		}
-		return err
-	})
-	var all []caller.Status
-	for _, a := range answers {
-		if a != nil {
-			all = append(all, *a)
-		}
-	}
-	return all, err
-}
-
 // Ask implements scenario.Stage. It uses HTTP.
 func (s *Stage) Ask(ctx context.Context, region string, turn uint64,
 	q scenario.Question) (oracle.Answer, bool) {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/quotad/quotad/chaos/play/caller"
 	"github.com/quotad/quotad/chaos/real/scenario"
 )
 
@@ -40,7 +41,7 @@ func (s *Stage) Do(ctx context.Context, step scenario.Step) (outcome string, err
 	}
 	switch step.Do {
 	case "cut":
-		return "", s.cutWays(ctx, step, min(s.length+margin, MostCut))
+		return "", s.cutWays(ctx, step, min(s.length+margin, caller.MostCut))
 	case "heal":
 		return "", s.healWays(ctx, step)
 	}
@@ -50,30 +51,18 @@ func (s *Stage) Do(ctx context.Context, step scenario.Step) (outcome string, err
 // flap cuts and heals again and again.
 func (s *Stage) flap(ctx context.Context, step scenario.Step) error {
 	for end := time.Now().Add(step.For); time.Now().Before(end); {
-		if err := s.cutWays(ctx, step, min(step.Every+margin, MostCut)); err != nil {
+		if err := s.cutWays(ctx, step, min(step.Every+margin, caller.MostCut)); err != nil {
 			return err
 		}
-		wait(ctx, step.Every)
+		scenario.Sleep(ctx, step.Every)
 		if err := s.healWays(context.WithoutCancel(ctx), step); err != nil {
 			return err
 		}
-		if !wait(ctx, step.Every) {
+		if !scenario.Sleep(ctx, step.Every) {
 			return ctx.Err()
 		}
 	}
 	return nil
-}
-
-// wait waits for d. It returns false if ctx ended first.
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // cutWays cuts the ways between the regions of a step, at the nodes of the first.
@@ -82,7 +71,7 @@ func (s *Stage) cutWays(ctx context.Context, step scenario.Step, d time.Duration
 	if step.OneWay {
 		direction = "out"
 	}
-	return eachWay(step, func(from, to string) error { return s.Cut(ctx, from, to, direction, d) })
+	return eachWay(step, func(from, to string) error { return s.cut(ctx, from, to, direction, d) })
 }
 
 // healWays heals the ways between the regions of a step, at the nodes of both.

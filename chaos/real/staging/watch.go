@@ -49,7 +49,7 @@ func (p *place) watch(ctx context.Context, number int, note func(scenario.Health
 		if first || h.Ready != before || h.Ended {
 			note(h)
 		}
-		if before = h.Ready; !wait(ctx, watchEvery) {
+		if before = h.Ready; !scenario.Sleep(ctx, watchEvery) {
 			return
 		}
 	}

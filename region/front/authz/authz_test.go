@@ -227,7 +227,7 @@ func TestParseRefuses(t *testing.T) {
 			}
 		}
 	}
-	if m := parsed(t, "on_no_rule: deny\n"+mapping); !m.DenyOthers || m.Rules() != 3 {
+	if m := parsed(t, "on_no_rule: deny\n"+mapping); !m.DenyOthers || len(m.rules) != 3 {
 		t.Errorf("%+v", m)
 	}
 }

@@ -35,9 +35,6 @@ type Mapping struct {
 	DenyOthers bool
 }
 
-// Rules returns the number of rules.
-func (m *Mapping) Rules() int { return len(m.rules) }
-
 // believed names the header in which trusted proxies say a fact; empty: they do not say it.
 type believed struct{ method, uri, host, address string }
 

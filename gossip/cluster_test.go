@@ -432,7 +432,7 @@ func TestRealSockets(t *testing.T) {
 		g, err := Start(Config{
 			Name: name, Packets: packets, Streams: streams, Dial: new(net.Dialer).DialContext,
 			Advertise: at,
-			Seeds:     seed, State: newMaxima(), Keys: [][]byte{make([]byte, 32)}, Label: "quotad",
+			Seeds:     seed, State: newMaxima(), Keys: [][]byte{make([]byte, 32)},
 			Timing: timing,
 			OnChange: func(members []Member) {
 				if len(members) == 2 {

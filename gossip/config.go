@@ -60,9 +60,6 @@ type Config struct {
 	// of them may decrypt what is received. 16, 24 or 32 bytes each, at most 8 keys; none means
 	// plain text. Every node must have the first key of every other. SetKeys changes them.
 	Keys [][]byte
-	// Label keeps apart clusters that could reach each other by mistake. At most 255 bytes. All
-	// nodes of a cluster have the same.
-	Label string
 
 	// RejoinEvery is how often missing nodes are called, +-20 %; 0 means 5 s.
 	RejoinEvery time.Duration
@@ -94,7 +91,6 @@ type Config struct {
 const (
 	maxName        = 128
 	maxMeta        = 512
-	maxLabel       = 255
 	defaultRejoin  = 5 * time.Second
 	shortestRejoin = 100 * time.Millisecond
 )
@@ -136,7 +132,6 @@ func (c Config) validate() error {
 	if err := checkKeys(c.Keys); err != nil {
 		check(false, "%w, or none for plain text", err)
 	}
-	check(len(c.Label) <= maxLabel, "label has %d bytes, want at most %d", len(c.Label), maxLabel)
 	check(c.RejoinEvery >= shortestRejoin, "rejoin interval %v is below %v", c.RejoinEvery,
 		shortestRejoin)
 	for _, s := range c.Seeds {

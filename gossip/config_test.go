@@ -35,7 +35,6 @@ func TestStartRefusesNonsense(t *testing.T) {
 			func(c *Config) { c.Keys = [][]byte{make([]byte, 16), nil} }},
 		{"many keys", "9 keys are given, at most 8",
 			func(c *Config) { c.Keys = slices.Repeat(keys(make([]byte, 16)), 9) }},
-		{"label", "label", func(c *Config) { c.Label = strings.Repeat("l", maxLabel+1) }},
 		{"rejoin", "rejoin interval", func(c *Config) { c.RejoinEvery = time.Millisecond }},
 		{"seed", `seed "host"`, func(c *Config) { c.Seeds = []string{"host"} }},
 		{"seed port", `seed "host:0"`, func(c *Config) { c.Seeds = []string{"host:0"} }},

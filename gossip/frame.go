@@ -52,7 +52,7 @@ var (
 	errCompressed = errors.New("the frame is compressed, which no node does")
 	errMalformed  = errors.New("the frame is none that a node sends")
 	errTooLarge   = errors.New("the frame is too large")
-	errUnsealed   = errors.New("no key opens the frame, or its label is another")
+	errUnsealed   = errors.New("no key opens the frame, or it has a label")
 )
 
 // source yields bytes in order: of a packet, or of a stream as they arrive.

@@ -50,7 +50,7 @@ type Stats struct {
 	Compressed                    uint64 // compressed frames, refused before they are inflated
 	Malformed                     uint64 // other frames that no node sends
 	TooLarge                      uint64 // packets, streams and states beyond their bounds
-	Unsealed                      uint64 // frames that no key opened, or with another label
+	Unsealed                      uint64 // frames that no key opened, or with a label
 	Crowded                       uint64 // streams closed for want of room for their bytes
 	// Nodes that Admit or MaxGroup kept out, counted each time they were named.
 	MembersRefused   uint64

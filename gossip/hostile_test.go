@@ -16,22 +16,19 @@ import (
 	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
-// TestStrangersAreNotAdmitted: a node without a key, with another key or with another label sees no
+// TestStrangersAreNotAdmitted: a node without a key or with another key sees no
 // member, is not seen, and its state is not taken in.
 func TestStrangersAreNotAdmitted(t *testing.T) {
 	key, other := []byte("0123456789abcdef"), []byte("fedcba9876543210")
 	for _, tc := range []struct {
-		name                  string
-		key, strangersKey     []byte
-		label, strangersLabel string
-		admitted              bool
+		name              string
+		key, strangersKey []byte
+		admitted          bool
 	}{
-		{"same key and label", key, key, "quotad", "quotad", true},
-		{"no key", key, nil, "", "", false},
-		{"another key", key, other, "", "", false},
-		{"a key where none is used", nil, key, "", "", false},
-		{"another label", key, key, "quotad", "other", false},
-		{"no label", nil, nil, "quotad", "", false},
+		{"same key", key, key, true},
+		{"no key", key, nil, false},
+		{"another key", key, other, false},
+		{"a key where none is used", nil, key, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
@@ -40,12 +37,12 @@ func TestStrangersAreNotAdmitted(t *testing.T) {
 				for _, name := range []string{"a", "b"} {
 					nodes = append(nodes, start(t, net, name, func(c *Config) {
 						seeds(net, "a")(c)
-						c.Keys, c.Label = keys(tc.key), tc.label
+						c.Keys = keys(tc.key)
 					}))
 				}
 				stranger := start(t, net, "stranger", func(c *Config) {
 					seeds(net, "a", "b")(c)
-					c.Keys, c.Label = keys(tc.strangersKey), tc.strangersLabel
+					c.Keys = keys(tc.strangersKey)
 				})
 				stranger.spread(t, "strange", 1)
 				time.Sleep(time.Minute)

@@ -23,7 +23,6 @@ func libraryConfig(c Config, keys *memberlist.Keyring, t *transport, d *delegate
 	m := memberlist.DefaultWANConfig()
 	m.Name = c.Name
 	m.Transport = t
-	m.Label = c.Label
 	m.Keyring = keys
 	m.GossipVerifyIncoming, m.GossipVerifyOutgoing = true, true
 

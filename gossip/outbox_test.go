@@ -40,7 +40,7 @@ func TestOutboxReplacesByKeyAndSendsALimitedNumberOfTimes(t *testing.T) {
 	}
 }
 
-// TestLargestChangeFitsAPacket: with the longest label and encryption.
+// TestLargestChangeFitsAPacket: with encryption.
 func TestLargestChangeFitsAPacket(t *testing.T) {
 	o := newTestOutbox()
 	largest, err := encodeChange("key", make([]byte, MaxBroadcast-3))
@@ -48,9 +48,9 @@ func TestLargestChangeFitsAPacket(t *testing.T) {
 	o.put("key", largest)
 	const (
 		compound, perMessage, userByte = 2, 2, 1 // memberlist's framing
-		label, encryption              = 2 + maxLabel, 29
+		encryption                     = 29
 	)
-	if got := o.take(perMessage+userByte, packetSize-compound-label-encryption); len(got) != 1 {
+	if got := o.take(perMessage+userByte, packetSize-compound-encryption); len(got) != 1 {
 		t.Errorf("%d messages fit, want 1", len(got))
 	}
 }

@@ -9,11 +9,10 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// seal encrypts and labels frames as memberlist does. Here a frame is opened only to be checked.
-// What is passed on is still sealed, and memberlist opens it itself.
+// seal encrypts frames as memberlist does, without a label. Here a frame is opened only to be
+// checked. What is passed on is still sealed, and memberlist opens it itself.
 type seal struct {
-	keys  *memberlist.Keyring // nil: plain text
-	label string
+	keys *memberlist.Keyring // nil: plain text
 }
 
 const (
@@ -28,21 +27,13 @@ const (
 
 // openPacket returns the plain text of a packet.
 func (s seal) openPacket(b []byte) ([]byte, error) {
-	label := ""
 	if len(b) > 0 && b[0] == frameLabel {
-		if len(b) < 2 || b[1] == 0 || len(b) < 2+int(b[1]) {
-			return nil, fmt.Errorf("%w: a label without its end", errMalformed)
-		}
-		end := 2 + int(b[1])
-		label, b = string(b[2:end]), b[end:]
-	}
-	if label != s.label {
 		return nil, errUnsealed
 	}
 	if s.keys == nil {
 		return b, nil
 	}
-	return s.open(b, []byte(label))
+	return s.open(b, nil)
 }
 
 // open decrypts a frame with the first key that fits. with is the additional data of the
@@ -70,11 +61,6 @@ func (s seal) open(sealed, with []byte) ([]byte, error) {
 
 // checkStream checks what one side sends on a stream, to its end.
 func (s seal) checkStream(from source, answer bool) error {
-	if !answer { // the side that opens a stream sends the label, the other does not
-		if err := s.checkLabel(from); err != nil {
-			return err
-		}
-	}
 	if s.keys == nil {
 		return checkStream(from, answer)
 	}
@@ -94,29 +80,9 @@ func (s seal) checkStream(from source, answer bool) error {
 	if err != nil {
 		return err
 	}
-	plain, err := s.open(sealed, append(head, s.label...))
+	plain, err := s.open(sealed, head)
 	if err != nil {
 		return err
 	}
 	return checkStream(&bytesSource{plain}, answer)
-}
-
-// checkLabel reads the label at the beginning of a stream. If this node has no label, it reads
-// nothing: a label that comes all the same is then refused as a frame.
-func (s seal) checkLabel(from source) error {
-	if s.label == "" {
-		return nil
-	}
-	head, err := from.take(2)
-	if err != nil {
-		return err
-	}
-	if head[0] != frameLabel || int(head[1]) != len(s.label) {
-		return errUnsealed
-	}
-	label, err := from.take(len(s.label))
-	if err == nil && string(label) != s.label {
-		err = errUnsealed
-	}
-	return err
 }

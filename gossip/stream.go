@@ -140,8 +140,7 @@ func (s *stream) book(size int) error {
 	return nil
 }
 
-// Write implements net.Conn. It closes the stream when it fails, because memberlist forgets a
-// stream to which it could not write its label.
+// Write implements net.Conn. It closes the stream when it fails.
 func (s *stream) Write(b []byte) (int, error) {
 	n, err := s.Conn.Write(b)
 	s.t.streamsOut.Add(uint64(n))

@@ -51,7 +51,7 @@ type transport struct {
 
 func newTransport(c Config, keys *memberlist.Keyring) *transport {
 	t := &transport{
-		seal:      seal{keys, c.Label},
+		seal:      seal{keys},
 		panics:    c.Recovered,
 		packets:   c.Packets,
 		streams:   c.Streams,
@@ -131,7 +131,7 @@ func (t *transport) DialTimeout(addr string, timeout time.Duration) (net.Conn, e
 	if err != nil {
 		return nil, fmt.Errorf("stream to %s: %w", addr, err)
 	}
-	// memberlist sets a deadline of its own only after it has written a label.
+	// Until memberlist sets a deadline of its own.
 	return s, s.SetDeadline(time.Now().Add(timeout))
 }
 

@@ -6,8 +6,7 @@ import (
 )
 
 // MaxBroadcast is the largest change that Broadcast takes, its key and its bytes together, in
-// bytes. It leaves room for the longest label, encryption and framing in a packet that is not
-// fragmented.
+// bytes. It leaves room for encryption and framing in a packet that is not fragmented.
 const MaxBroadcast = 1024
 
 // MaxState is the largest whole state that is sent, in bytes. A larger one is not exchanged at all,

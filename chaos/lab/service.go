@@ -15,9 +15,17 @@ type service struct {
 	free    time.Duration        // the time by that clock when the calls so far are done
 }
 
-// serve adds calls to the server's work, and returns a timeout error if their answers come too
-// late.
-func (s *service) serve(calls int) error {
+// setService is Twin.SetService.
+func (s *service) setService(each time.Duration, elapsed func() time.Duration) {
+	if now := elapsed(); s.each > 0 && s.free > now {
+		s.free = now + time.Duration(float64(s.free-now)/float64(s.each)*float64(each))
+	}
+	s.each, s.elapsed = each, elapsed
+}
+
+// serve adds calls to the server's work, and returns when that is done, from now on, and a timeout
+// error if their answers come too late.
+func (s *service) serve(calls int) (takes time.Duration, err error) {
 	if s.each == 0 {
 		return 0, nil
 	}

@@ -64,11 +64,11 @@ func (s *Twin) Replid() string {
 
 // SetService sets the time that each call takes from now on, measured by a clock that never goes
 // back. If a round trip is not done by the deadline it times out, though its calls run. The node
-// learns no more than that, as from a Redis under load.
+// learns no more than that, as from a Redis under load. Calls that wait take the new time.
 func (s *Twin) SetService(each time.Duration, elapsed func() time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.each, s.elapsed = each, elapsed
+	s.setService(each, elapsed)
 }
 
 // Flush loses all data, as FLUSHALL does. The server keeps its master_replid.

@@ -89,7 +89,7 @@ func (w *Way) trip(ctx context.Context, calls int,
 	if pass != nil {
 		pass(far)
 	}
-	takes, lost := w.to().trip(calls, run)
+	takes, lost := w.to().serves(calls, run)
 	if pass == nil {
 		return lost
 	}
@@ -105,14 +105,16 @@ func (w *Way) trip(ctx context.Context, calls int,
 	return lost
 }
 
-// trip has the server run calls, if they reach it. It returns how long that takes the server, and
+// serves has the server run calls, if they reach it. It returns how long that takes the server, and
 // why no reply comes back.
-func (s *Twin) trip(calls int, run func(s *Twin, now quantity.StoreTime)) (takes time.Duration, lost error) {
+func (s *Twin) serves(calls int, run func(s *Twin, now quantity.StoreTime)) (takes time.Duration, lost error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	runs, lost := s.trip()
-	if runs && lost == nil && calls > 0 {
-		if lost = s.serve(calls); lost != nil {
+	if runs && calls > 0 {
+		late := error(nil)
+		if takes, late = s.serve(calls); lost == nil && late != nil {
+			lost = late
 			s.answerLost()
 		}
 	}

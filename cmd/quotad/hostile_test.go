@@ -13,7 +13,6 @@ import (
 
 	"google.golang.org/grpc/encoding"
 
-	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/show"
 )

@@ -1,7 +1,7 @@
-<//go:build !race
+//go:build !race
 
 package reference
->
+
 import (
 	"context"
 	"errors"
@@ -22,7 +22,6 @@ import (
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/bubble"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
-	"github.com/quotad/quotad/chaos/lab/fronts"
 	"github.com/quotad/quotad/chaos/lab/network"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
@@ -64,9 +63,9 @@ func TestEnvoyIsAnsweredAsByTheReference(t *testing.T) {
 		d := importedBy(t, texts, habit)
 		t.Run(fmt.Sprintf("%d, %s", seed, habit), func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
-<				ask := startTwin(t, d).ShouldRateLimit
+				ask := startTwin(t, d).ShouldRateLimit
 				model := NewServer(c, habit)
->				for range requests {
+				for range requests {
 					time.Sleep(pause(random, time.Now()))
 					m := source.Request(roots)
 					want, err := model.ShouldRateLimit(time.Now(), m)
@@ -159,8 +158,8 @@ func startTwin(t *testing.T, d *policy.Document) rlsv3.RateLimitServiceClient {
 	n := network.New()
 	host := n.Host("here")
 	c := region.Config{Region: "here", Node: "n1", Nodes: 1, Policy: d, Bootstrap: true,
-<		Exchange: exchange.Options{}, Log: quiet, Store: s, Dial: host.DialContext,
->		PeerAdvertise: netip.AddrPortFrom(host.IP(), 8082).String(),
+		Exchange: exchange.Options{}, Log: quiet, Store: s, Dial: host.DialContext,
+		PeerAdvertise: netip.AddrPortFrom(host.IP(), 8082).String(),
 		Advertise:     netip.AddrPortFrom(host.IP(), 7946)}
 	var errs [6]error
 	var served net.Listener
@@ -185,7 +184,7 @@ func startTwin(t *testing.T, d *policy.Document) rlsv3.RateLimitServiceClient {
 	}
 	server := api.New(node, quiet, api.Options{})
 	serving := make(chan error, 1)
-	go func() { serving <- server.ServeGRPC(served) }()
+	go func() { serving <- server.Callers.ServeGRPC(served) }()
 	t.Cleanup(func() {
 		if err := errors.Join(conn.Close(), server.Close(), <-serving, node.Close(), n.Close()); err != nil {
 			t.Error(err)

@@ -22,6 +22,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/quotad/quotad/chaos/judge/oracle"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/play/caller"
 	"github.com/quotad/quotad/chaos/real/scenario"
 	"github.com/quotad/quotad/policy/trust"

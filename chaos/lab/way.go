@@ -43,8 +43,9 @@ func (s *Twin) ConnectWithin(deadline time.Duration, now func() time.Time) (*sto
 		NewSecret: func() string { return w.to().newSecret() }}), w
 }
 
-// Takes has round trips take time from now on: far each way, and what the server takes for its
-// calls (Twin.SetService). pass lets time pass. It is called before the server is asked and after.
+// Takes has round trips with decisions take time from now on: far each way, and what the server takes
+// for its calls (Twin.SetService). pass lets time pass. It is called before the server is asked and
+// after. Other calls take no time: a node makes some of them while it holds locks.
 func (w *Way) Takes(far time.Duration, pass func(d time.Duration)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -73,26 +74,27 @@ func (w *Way) Close() error {
 	return nil
 }
 
-// trip makes a round trip to the current server, which is locked while run is called. The error
-// says why no reply comes back.
-func (w *Way) trip(ctx context.Context, calls int,
+// trip makes a round trip to the current server, which is locked while run is called. decides says
+// that it carries decisions. The error says why no reply comes back.
+func (w *Way) trip(ctx context.Context, calls int, decides bool,
 	run func(s *Twin, now quantity.StoreTime)) error {
 	w.mu.Lock()
 	closed, far, pass := w.closed, w.far, w.pass
 	w.mu.Unlock()
+	switch {
+	case pass == nil:
+		far, pass = 0, func(time.Duration) {}
+	case !decides:
+		far, calls, pass = 0, 0, func(time.Duration) {}
+	}
 	if closed {
 		return redis.ErrClosed
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if pass != nil {
-		pass(far)
-	}
+	pass(far)
 	takes, lost := w.to().serves(calls, run)
-	if pass == nil {
-		return lost
-	}
 	const most = store.DefaultTimeout
 	if lost == nil && 2*far+takes > most {
 		lost = context.DeadlineExceeded
@@ -145,7 +147,8 @@ func (w *Way) Exec(ctx context.Context, calls []store.Call) []store.Reply {
 // execIn makes the round trip to one shard.
 func (w *Way) execIn(ctx context.Context, shard store.Shard, places []int, calls []store.Call,
 	replies []store.Reply) {
-	lost := w.trip(ctx, work(calls, places), func(s *Twin, now quantity.StoreTime) {
+	sum, decides := work(calls, places)
+	lost := w.trip(ctx, sum, decides, func(s *Twin, now quantity.StoreTime) {
 		l := s.held[shard]
 		for _, i := range places {
 			replies[i].Replid = s.replid
@@ -165,16 +168,17 @@ func (w *Way) execIn(ctx context.Context, shard store.Shard, places []int, calls
 	}
 }
 
-// work returns how many calls a round trip counts as for the server: each Decide counts as one.
-func work(calls []store.Call, places []int) (sum int) {
+// work returns how many calls a round trip counts as for the server: each Decide counts as one. decides
+// reports whether there is one.
+func work(calls []store.Call, places []int) (sum int, decides bool) {
 	for _, i := range places {
 		if o, items := calls[i].Op.(*store.Op[algorithms.Items, algorithms.ItemsDecided]); items {
-			sum += len(o.Call.Each)
+			sum, decides = sum+len(o.Call.Each), true
 		} else {
 			sum++
 		}
 	}
-	return sum
+	return sum, decides
 }
 
 // run has the twin answer a call.
@@ -220,7 +224,7 @@ func (l *ledger) run(now quantity.StoreTime, op store.Operation) {
 // visit makes a round trip that runs something other than calls.
 func (w *Way) visit(ctx context.Context, name string,
 	run func(s *Twin, now quantity.StoreTime)) error {
-	if lost := w.trip(ctx, 0, run); lost != nil {
+	if lost := w.trip(ctx, 0, false, run); lost != nil {
 		return store.Failed(inMemory, name, lost)
 	}
 	return nil

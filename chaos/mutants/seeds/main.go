@@ -51,6 +51,7 @@ func main() {
 	flag.BoolVar(&h.Prefetch, "prefetch", false, "nodes hold units of most limits that allow it")
 	flag.BoolVar(&h.Calendar, "calendar", false, "fixed windows count by the calendar")
 	flag.BoolVar(&h.Spanning, "spanning", false, "requests span shards, and calls have several requests")
+	flag.BoolVar(&h.Busy, "busy", false, "stores take time, and are asked for more than they can decide")
 	flag.BoolVar(&h.Documents, "documents", false, "the limits document changes in substance, again and again")
 	demand := flag.String("demand", "", "a demand to run instead, by a seed of its own each time")
 	most := flag.Int64("most", 0, "with -demand, the most that may be denied falsely, parts per million of what one limiter admits")

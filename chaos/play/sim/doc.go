@@ -15,8 +15,11 @@
 //
 // Not simulated: gRPC, TLS, memberlist (hints reach every node by themselves, late), slots of a
 // Redis Cluster that move, two primaries that serve at once, units that clients hold, and the part of
-// its tokens that an Envoy carries over. Nor do requests arrive while the same node is still handling
-// others, so admission, pace and lanes (package admit) decide nothing.
+// its tokens that an Envoy carries over.
+//
+// Decisions run as goroutines of the node (chaos/lab/node/routines.go), of which one runs at a time
+// until it waits. With the busy draw (Config.Busy, quotad simulate --busy; overload.go) calls for
+// decisions take time, so that requests queue; otherwise they take none.
 //
 // Everything happens in one goroutine, one occurrence after another, at times and in an order that
 // follow from the plan alone: the same seed gives the same bytes.
@@ -73,7 +76,8 @@
 //	asked         a debit gives no more than was asked for, even if asked several times
 //	void          nothing is lent to a region that has not answered for three seconds
 //	fallback      a region cut off from all others is at its fixed split from the second cell on
-//	answers       decisions carry true labels; costs out of range are refused
+//	answers       decisions carry true labels; costs out of range are refused; a request is answered
+//	              within the time that it waits
 //	shadow        a shadow limit never denies
 //	once          a request with a request_id is charged once
 //	refund        a charge is given back once

@@ -143,11 +143,13 @@ func (n *node) newer(b []byte) []byte {
 	return append(b, 0xc0, 0x3e, 0x01) // field 1000, a varint
 }
 
-// target returns the node that this node calls in a region, nil if there is no such region.
+// target returns the node that this node calls in a region, nil if there is no such region. One that
+// is gone for good is not called, because gossip says so.
 func (n *node) target(name string) *node {
 	for _, r := range n.w.regions {
 		if r.name == name {
-			return r.nodes[n.prefers[r.index]%len(r.nodes)]
+			there := slices.DeleteFunc(slices.Clone(r.nodes), func(m *node) bool { return m.gone })
+			return there[n.prefers[r.index]%len(there)]
 		}
 	}
 	return nil

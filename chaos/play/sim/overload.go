@@ -34,12 +34,15 @@ func overload(p *Plan) {
 	}
 }
 
+// patience is how long the callers of a flood wait. 0: as callers do who say nothing.
+var patience = []time.Duration{0, 20 * time.Millisecond, 100 * time.Millisecond, 5 * time.Second}
+
 // flooded returns a request of a flood: each of its callers waits as long as it likes, and asks for
 // keys of its own now and then.
 func (o *offering) flooded(rq *request) {
 	caller := o.random.IntN(8)
 	rq.q.Caller = fmt.Sprintf("flood %d", caller)
-	rq.q.Wait = []time.Duration{0, 20 * time.Millisecond, 100 * time.Millisecond, 5 * time.Second}[caller%4]
+	rq.q.Wait = patience[caller%len(patience)]
 	rq.q.Cost = min(quantity.Units(1+caller%3), o.act.Cost)
 }
 
@@ -96,6 +99,9 @@ func (n *node) said(rq *request) {
 // asked about again are so one after the other.
 func (n *node) checkAnswered(rq *request) {
 	wait := max(cmp.Or(rq.q.Wait, admit.DefaultWait), n.way.Deadline()) + queue.AnswerBefore
+	if n.w.plan.Together > 1 { // it may be in one call with any other
+		wait = max(wait, slices.Max(patience))
+	}
 	if trips := max(4*n.w.plan.Shards, int(n.w.plan.Together)); trips > 1 {
 		wait += time.Duration(trips) * (n.way.Deadline() + queue.AnswerBefore)
 	}

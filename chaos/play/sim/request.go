@@ -286,6 +286,8 @@ func (n *node) repeated(rq *request, d admit.Decision) bool {
 	switch {
 	case d.Repeated:
 		return true
+	case n.takesTime() && n.r.lost >= rq.asked: // the store may have lost what it remembered of it
+		return false
 	case known && d.Allowed && d.At != 0 && n.w.now-before+n.w.back < algorithms.RememberedFor*1000/
 		2:
 		n.w.breaks("once", "%s: request %s was admitted before, and is charged again", n.name,

@@ -93,6 +93,17 @@ func (n *node) said(rq *request) {
 	n.checkAnswered(rq)
 }
 
+// calmAfter is how long after the last fault and flood no request is refused any more, µs.
+const calmAfter = 5 * allocator.Second
+
+// refuses notes that a node has no time for a request.
+func (n *node) refuses() {
+	n.w.counts.Refused++
+	if n.w.now > n.w.plan.Heal+calmAfter {
+		n.w.breaks("liveness", "%s refuses requests %v after the last flood", n.name, span(n.w.now-n.w.plan.Heal))
+	}
+}
+
 // checkAnswered checks that a request was answered within the time that it waits, if the node ran all
 // the while. What a part of a request that spans shards was charged is given back before the answer,
 // perhaps of both attempts of one that was repeated too often. Of requests in one call those that are

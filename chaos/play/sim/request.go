@@ -84,7 +84,7 @@ func (n *node) answered(rq *request, said stepped.Said) {
 	}
 	switch {
 	case queue.IsOverload(said.Err) && n.takesTime():
-		n.w.counts.Refused++
+		n.refuses()
 	case said.Err != nil:
 		if rq.q.Cost >= 1 && rq.q.Cost <= algorithms.MaxUnits {
 			n.w.breaks("answers", "%s: a request of %d units ends with %v", n.name, rq.q.Cost, said.Err)

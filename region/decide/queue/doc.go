@@ -18,5 +18,8 @@
 // (breaker.go). A process that lacks processor time does not take its store for such a one
 // (wakes.go).
 //
+// Clock and goroutines are values (executor.go): those of the process, or a simulator's, in which one
+// thing happens after another.
+//
 // The queue neither finds the limits of a request nor makes a decision of an answer: admit does.
 package queue

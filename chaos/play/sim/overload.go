@@ -14,9 +14,9 @@ import (
 )
 
 // overload changes a plan so that calls to the stores take time, and adds floods that come faster than
-// the stores can decide. So requests queue while others are under way, and the nodes' admission,
-// pace and lanes say which are decided. It has a random stream of its own, so that seeds keep their
-// meaning without it. A flood comes from callers of its own, some of which do not wait long.
+// the stores can decide. So requests queue while others are under way, and the nodes' admission
+// and pace say which are decided. It has a random stream of its own, so that seeds keep their meaning
+// without it. A flood comes from callers of its own, some of which do not wait long.
 func overload(p *Plan) {
 	random := p.random(forBusy, 0)
 	for i := range p.Regions {
@@ -26,7 +26,8 @@ func overload(p *Plan) {
 		for range random.IntN(4) {
 			a := Act{Do: Flood, Region: i, Limit: random.IntN(3), Key: random.IntN(len(p.Keys)), Cost: 3,
 				For: allocator.Second/4 + random.Int64N(allocator.Second)}
-			// Half to four times what the store can decide, alone, in round trips of one request.
+			// Half to four times what the store can decide in round trips of one request, if that is not
+			// very many.
 			a.Amount = min(500_000_000/r.Each*(1+random.Int64N(8)), 4_000_000)
 			a.At = random.Int64N(max(p.Heal-a.For, 1))
 			p.Acts = append(p.Acts, a)
@@ -37,8 +38,7 @@ func overload(p *Plan) {
 // patience is how long the callers of a flood wait. 0: as callers do who say nothing.
 var patience = []time.Duration{0, 20 * time.Millisecond, 100 * time.Millisecond, 5 * time.Second}
 
-// flooded returns a request of a flood: each of its callers waits as long as it likes, and asks for
-// keys of its own now and then.
+// flooded makes a request one of a flood: of a caller, who waits as long as it likes.
 func (o *offering) flooded(rq *request) {
 	caller := o.random.IntN(8)
 	rq.q.Caller = fmt.Sprintf("flood %d", caller)

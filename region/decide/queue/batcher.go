@@ -88,8 +88,15 @@ func (b *batcher) enqueue(ctx context.Context, w Ask) error {
 }
 
 // hurried reports whether a request's caller gives up before the store would be given up. One that
-// asks again, or in another shard, has less time than it had.
-func (b *batcher) hurried(w *Ask) bool { return w.Until.Sub(b.on.Now()) < b.pace.deadline }
+// asks again, or in another shard, has less time than it had. What passes until a request first asks
+// is within what is left for answering.
+func (b *batcher) hurried(w *Ask) bool {
+	left := w.Until.Sub(w.Came)
+	if waited := b.on.Now().Sub(w.Came); waited > AnswerBefore/answeredParts {
+		left -= waited
+	}
+	return left < b.pace.deadline
+}
 
 // begins makes a round trip, in a goroutine of its own if the caller cannot wait for it.
 func (b *batcher) begins(ctx context.Context, hurried bool, first ...Ask) {

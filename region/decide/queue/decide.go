@@ -130,6 +130,7 @@ func (q *Queue) await(ctx context.Context, w Ask, answer <-chan Answer) (a Answe
 			w.gone.Store(true)
 			return Answer{}, false, ctx.Err()
 		case q.Closed():
+			w.gone.Store(true)
 			return Answer{}, false, tenure.ErrClosed
 		}
 		now := q.on.Now()

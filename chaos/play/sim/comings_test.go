@@ -107,6 +107,22 @@ func TestANodeIsAdded(t *testing.T) {
 	}
 }
 
+// TestTheOneBeforeIsKnown: the only node of a region is back under another name, without its journal.
+// Its store tells it of the one before. Then it ends, at once or later, and the store loses its data
+// while nobody is there. What the one before lent is not had again.
+func TestTheOneBeforeIsKnown(t *testing.T) {
+	for name, ends := range map[string]float64{"at once": 12.95, "a little later": 13, "later": 16} {
+		t.Run(name, func(t *testing.T) {
+			w := played(t, lending(pair(1, hourly, nil, at(2, Steady, 6, of(1)),
+				at(12, JournalLost, 1.5e-6), at(ends, Crash, 8), at(ends+0.5, Flush, 0),
+				at(ends+8, Cut, 10, both), at(ends+9, Steady, 10, of(0)), at(ends+9, Steady, 10, of(1)))))
+			if most, _, _ := w.above(""); w.broken != nil || most > 0 || w.regions[0].nodes[0].name != "r0/n1.1" {
+				t.Errorf("%v; %d admitted above the limit by %s", w.broken, most, w.regions[0].nodes[0].name)
+			}
+		})
+	}
+}
+
 // TestAZoneIsLost: a store loses its data together with nodes that have used all there was. They are back at
 // once, under their names, and know nothing. No more is had once more than is printed for copies that others
 // have, whoever is asked, and nobody waits for what copies tell.

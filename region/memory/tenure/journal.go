@@ -3,9 +3,11 @@ package tenure
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"time"
 
+	"github.com/quotad/quotad/region/memory/journal"
 	"github.com/quotad/quotad/region/memory/store"
 )
 
@@ -65,6 +67,17 @@ func (t *turn) vouch(before string, opened store.Opened) (err error) {
 	}
 	t.vouched = err == nil
 	return err
+}
+
+// rememberOthers writes to the journal which nodes the store has answered, before this node does
+// anything there. If this one ends at once and the store loses all, nobody else may know of them.
+func (t *turn) rememberOthers(opened store.Opened) error {
+	all := map[string]journal.Name{}
+	for node, at := range t.config.Store.Named() {
+		all[node] = journal.Name{First: opened.LostAt, Last: at}
+	}
+	maps.Copy(all, t.config.Journal.Names())
+	return t.config.Journal.RememberNames(all)
 }
 
 // journalAt returns the journal's incarnation and sequence number as the text that the store

@@ -125,6 +125,26 @@ func TestBootstrapVouchesForTheFirstNodesAlone(t *testing.T) {
 	}
 }
 
+// A node that ends as soon as it has started has in its journal which other nodes the store had
+// answered: once the store has lost all, nobody else may know of them.
+func TestANodeKnowsTheOthersFromItsStartOn(t *testing.T) {
+	v := newVouching(t)
+	for _, node := range []string{"n1", "n2", "n1"} {
+		if _, err := v.lives(node); err != nil {
+			t.Fatal(err)
+		}
+		v.now = v.now.Add(bootstrapped + time.Minute)
+	}
+	for node, other := range map[string]string{"n1": "n2", "n2": "n1"} {
+		j, err := journal.Open(filepath.Join(v.dir, node), journal.Options{Region: "us", Node: node})
+		suite.Must(t, err)
+		if _, known := j.Names()[other]; !known {
+			t.Errorf("%s knows %v, and nothing of %s", node, j.Names(), other)
+		}
+		suite.Must(t, j.Close())
+	}
+}
+
 // TestTheStoresTimeOutlivesItAndItsNode: a store's clock is ahead, so far that only decisions show
 // the store's time. Then the machine starts anew with the store and the node, and the clock is
 // right. The store begins no earlier than any time that it gave out before.

@@ -153,6 +153,9 @@ func (t *turn) takeOver(ctx context.Context, a barrier.Agenda, opened store.Open
 		return err
 	}
 	t.tellNamed()
+	if err := t.rememberOthers(opened); err != nil {
+		return err
+	}
 	opened.Now = max(opened.Now, c.Store.Latest())
 	if err := t.checkJournalWhole(ctx, opened); err != nil {
 		return err

@@ -189,19 +189,15 @@ func TestObedientCallers(t *testing.T) {
 						regions, nodes = alone, []string{"us/n1", "us/n2"}
 					}
 					d := documents.Parse(t, 1, regions, "name: l, "+l.limit)
-					// A step that falls into a burst asks the others for what was denied by then, and two ticks
-					// later for the rest. That is so in one play of thirty, and not in three in a row.
-					for play, again := 0, true; again && play < 3; play++ {
-						started(t, d, nodes, func(t *testing.T, c *cluster) {
-							time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)))
-							o := &obedient{t: t, ends: l.ends, needs: load < 1, over: make(chan struct{})}
-							o.offer(c, where, l.fleetAsks, load)
-							time.Sleep(2 * time.Second)
-							close(o.over)
-							o.callers.Wait()
-							again = o.tell(load, where, l.comes, where == atOnce && play < 2)
-						})
-					}
+					started(t, d, nodes, func(t *testing.T, c *cluster) {
+						time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)))
+						o := &obedient{t: t, ends: l.ends, needs: load < 1, over: make(chan struct{})}
+						o.offer(c, where, l.fleetAsks, load)
+						time.Sleep(2 * time.Second)
+						close(o.over)
+						o.callers.Wait()
+						o.tell(load, where, l.comes)
+					})
 				})
 			}
 		}
@@ -209,8 +205,8 @@ func TestObedientCallers(t *testing.T) {
 }
 
 // tell prints what was seen, and judges it. At 0.8 of the limit one in a hundred is denied again at
-// most, or one of few: of a play that may be played again it returns whether it was more.
-func (o *obedient) tell(load float64, where string, units comes, mayPlayAgain bool) (more bool) {
+// most, or one of few.
+func (o *obedient) tell(load float64, where string, units comes) {
 	slices.Sort(o.told)
 	slices.Sort(o.excess)
 	line := fmt.Sprintf("%d denied, %d of requests that came again", o.denied, o.again)
@@ -241,10 +237,6 @@ func (o *obedient) tell(load float64, where string, units comes, mayPlayAgain bo
 		most = 6
 	}
 	if judged := units != lentOnly || where == inOne || where == inOneAtOnce || where == atOnce; judged && load < 1 && o.again > most {
-		if !mayPlayAgain {
-			o.t.Errorf("%d of %d were denied again", o.again, o.denied)
-		}
-		return true
+		o.t.Errorf("%d of %d were denied again", o.again, o.denied)
 	}
-	return false
 }

@@ -178,8 +178,8 @@ func (m *Machine) askEach(now quantity.NodeTime, v *view, cell quantity.Cell,
 // gather asks every peer for an equal part of units, even while answers are under way. Where use
 // fades, each lender has a little more to lend at every moment, and a region that waited for each
 // answer would always be a round trip late. The lender's last answer says how soon to ask it again
-// (position.pace). If a hint from it arrived after the last ask, it may need less now, so gather
-// asks it at once.
+// (position.pace). gather asks it at once if that answer says that it has more, or if a hint from it
+// arrived after the last ask, since it may need less now.
 func (m *Machine) gather(now quantity.NodeTime, v *view, cell quantity.Cell, units quantity.Units) {
 	units = allocator.EachOf(units, len(m.peers))
 	var borrowed quantity.Units
@@ -190,7 +190,8 @@ func (m *Machine) gather(now quantity.NodeTime, v *view, cell quantity.Cell, uni
 		_, heardAt := d.together(now)
 		more := v.wanted > 0 && units > pos.pending.units
 		due := now >= pos.refusedUntil && now.Sub(pos.askedAt) >= pos.pace || heardAt > pos.askedAt
-		if p.degraded(now) || !(more && now >= pos.refusedUntil ||
+		hasMore := pos.spare > 0 && pos.spareAt > pos.askedAt
+		if p.degraded(now) || !((more || hasMore) && now >= pos.refusedUntil ||
 			due && now.Sub(pos.askedAt) >= v.frame.Pause()) {
 			continue
 		}

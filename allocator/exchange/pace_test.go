@@ -36,6 +36,34 @@ func TestPaceOfAsksWhereUseFades(t *testing.T) {
 	}
 }
 
+// TestALenderWithMoreIsAskedAtOnce: the lenders gave all that a region asked for, and said that they
+// have more. If it lacks more then, it does not wait as long as they name for the case that they have
+// nothing.
+func TestALenderWithMoreIsAskedAtOnce(t *testing.T) {
+	for spare, again := range map[quantity.Units]bool{200: true, 0: false} {
+		s := newThrong(algorithms.SlidingWindowCounter, 1, 3, false)
+		s.now += 2 * allocator.Second
+		first := s.m.Step(s.now, s.report(10))
+		s.now += allocator.Second / 50
+		for _, c := range first.Calls {
+			r := Reply{From: c.Peer, Generation: 9, ForGeneration: 7}
+			for _, a := range c.Message.Asks {
+				r.Grants = append(r.Grants, Grant{Cell: a.Cell, Lent: a.Lent, Spare: spare, Retry: allocator.Second})
+			}
+			s.m.Step(s.now, Answered{ID: c.ID, Reply: r})
+		}
+		s.now += allocator.Second / 50
+		second := s.m.Step(s.now, s.report(600))
+		if len(first.Calls) != 2 || (len(second.Calls) == 2) != again {
+			t.Errorf("%d lenders are asked, and of those with %d left at once %d", len(first.Calls), spare, len(second.Calls))
+		}
+		s.now += allocator.Second / 50
+		if third := s.m.Step(s.now, s.report(600)); len(third.Calls) > 0 {
+			t.Errorf("asked again before there was an answer: %+v", third.Calls)
+		}
+	}
+}
+
 // TestALoneRegionAsksNobody: its demand is above the limit, and there is nobody to ask.
 func TestALoneRegionAsksNobody(t *testing.T) {
 	for _, kind := range algorithms.Kinds {

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
@@ -45,7 +46,7 @@ func (h *history) assign(t *rapid.T) {
 // TestLuaEqualsTwinOfAssignedRights is TestLuaEqualsTwin for such kinds alone, with nodes that
 // hold and return rights of them all the time. One node has the name of a region.
 func TestLuaEqualsTwinOfAssignedRights(t *testing.T) {
-	for name, start := range starts {
+	for name, start := range fixtures.Kinds {
 		t.Run(name, func(t *testing.T) {
 			l := newLua(t, start(t))
 			suite.Check(t, func(t *rapid.T) {
@@ -63,7 +64,7 @@ func TestLuaEqualsTwinOfAssignedRights(t *testing.T) {
 // TestAssignedRightsAreWrittenOnlyWhereThereAreSome: a bucket without assigned rights is written
 // as scripts that know of none write it, also after all were returned.
 func TestAssignedRightsAreWrittenOnlyWhereThereAreSome(t *testing.T) {
-	for name, start := range starts {
+	for name, start := range fixtures.Kinds {
 		t.Run(name, func(t *testing.T) {
 			l := newLua(t, start(t))
 			suite.Check(t, func(t *rapid.T) {
@@ -97,7 +98,7 @@ func TestAssignedRightsAreWrittenOnlyWhereThereAreSome(t *testing.T) {
 // TestLuaEqualsTwinOfCrowdedBuckets: more nodes ask for rights of this cell and the next than a
 // bucket has room for. When the first cell is over, those that hold some of the second find room.
 func TestLuaEqualsTwinOfCrowdedBuckets(t *testing.T) {
-	for name, start := range starts {
+	for name, start := range fixtures.Kinds {
 		t.Run(name, func(t *testing.T) {
 			const begun = quantity.StoreTime(1_800_000_000_000_000)
 			l, twin, now := newLua(t, start(t)), &algorithms.Twin{}, begun
@@ -131,7 +132,7 @@ func TestLuaEqualsTwinOfCrowdedBuckets(t *testing.T) {
 
 // TestOtherKindsAreNotAssigned: the script refuses a bucket of any other kind, and writes nothing.
 func TestOtherKindsAreNotAssigned(t *testing.T) {
-	l := newLua(t, starts["process"](t))
+	l := newLua(t, fixtures.Kinds["process"](t))
 	suite.Check(t, func(t *rapid.T) {
 		h := begin(t, l, false, algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog,
 			algorithms.LeakyBucket)

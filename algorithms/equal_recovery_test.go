@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
@@ -80,7 +81,7 @@ func (h *history) delete(t *rapid.T) {
 // TestRecallTellsWhatCameBack: a region that lent to a peer and got some of it back tells both, by
 // the scripts as by the twin. Random histories seldom come to it.
 func TestRecallTellsWhatCameBack(t *testing.T) {
-	for name, start := range starts {
+	for name, start := range fixtures.Kinds {
 		t.Run(name, func(t *testing.T) {
 			l := newLua(t, start(t))
 			suite.Check(t, func(t *rapid.T) {

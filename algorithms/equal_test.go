@@ -21,14 +21,6 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// starts are the functions that start the Redis servers on which every script is tested.
-var starts = map[string]func(*testing.T) *servers.Server{
-	"embedded": func(t *testing.T) *servers.Server {
-		return fixtures.Started(t)(servers.StartEmbedded(t.Context()))
-	},
-	"process": func(t *testing.T) *servers.Server { return fixtures.Process(t) },
-}
-
 // lua runs the production scripts. With ownClock their TIME is the one that the test has set.
 type lua struct {
 	client   *redis.Client
@@ -513,7 +505,7 @@ func (h *history) actions() map[string]func(*rapid.T) {
 // the middle, transfers for this cell and the next, several limits at once, clock steps both ways,
 // losses and wrong guards.
 func TestLuaEqualsTwin(t *testing.T) {
-	for name, start := range starts {
+	for name, start := range fixtures.Kinds {
 		t.Run(name, func(t *testing.T) {
 			l := newLua(t, start(t))
 			suite.Check(t, func(t *rapid.T) {
@@ -569,7 +561,7 @@ func TestLuaEqualsTwin(t *testing.T) {
 
 // TestLuaEqualsTwinInRealTime is the same with the server's own TIME, while cells really pass.
 func TestLuaEqualsTwinInRealTime(t *testing.T) {
-	for name, start := range starts {
+	for name, start := range fixtures.Kinds {
 		t.Run(name, func(t *testing.T) {
 			l := newLua(t, start(t))
 			l.ownClock = false

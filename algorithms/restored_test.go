@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
@@ -21,7 +22,7 @@ type stores struct {
 }
 
 func newStores(t *testing.T, now quantity.StoreTime) *stores {
-	s := &stores{t: t, lua: newLua(t, starts["embedded"](t))}
+	s := &stores{t: t, lua: newLua(t, fixtures.Kinds["embedded"](t))}
 	s.at(now)
 	return s
 }

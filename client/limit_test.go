@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/quotad/quotad/chaos/lab/fixtures"
+	"github.com/quotad/quotad/chaos/lab/fronts"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/client"
@@ -24,7 +26,7 @@ func TestClientsKeepTheLimit(t *testing.T) {
 	for _, kind := range []string{"fixed_window", "sliding_window_counter"} {
 		t.Run(kind, func(t *testing.T) {
 			eachRedis(t, func(t *testing.T, s *servers.Server) {
-				node := startNode(t, s, limit(kind, units, roomyWindow(), prefetched))
+				node := startNode(t, s, limit(kind, units, fronts.RoomyWindow(), prefetched))
 				var admitted, fromMemory atomic.Int64
 				var all sync.WaitGroup
 				for n := range 8 {
@@ -61,9 +63,7 @@ func TestClientsKeepTheLimit(t *testing.T) {
 // Checks that go together never admit more than the limit, and not less.
 func TestBatchesKeepTheLimit(t *testing.T) {
 	const units, callers, calls = 500, 64, 16
-	s, err := servers.StartEmbedded(t.Context())
-	suite.Must(t, err)
-	node := startNode(t, s, limit("fixed_window", units, roomyWindow(), ""))
+	node := startNode(t, fixtures.Kinds["embedded"](t), limit("fixed_window", units, fronts.RoomyWindow(), ""))
 	c := dialed(t, client.Options{Timeout: patient.Timeout}, node.at)
 	var admitted atomic.Int64
 	var all sync.WaitGroup
@@ -165,7 +165,7 @@ func TestClientsKeepTheLimitAtTheEdges(t *testing.T) {
 func TestAKilledClientLosesWhatItHeld(t *testing.T) {
 	const units = 1000
 	eachRedis(t, func(t *testing.T, s *servers.Server) {
-		node := startNode(t, s, limit("fixed_window", units, roomyWindow(), prefetched))
+		node := startNode(t, s, limit("fixed_window", units, fronts.RoomyWindow(), prefetched))
 		conn := node.dial(t)
 		killed := client.New(conn, patient)
 		b := killed.Bucket("api", account)
@@ -196,9 +196,7 @@ func TestAKilledClientLosesWhatItHeld(t *testing.T) {
 // Where a limit is exact, and where none applies, a node refuses to give units, and each request is
 // asked about.
 func TestExactLimitsOfANode(t *testing.T) {
-	s, err := servers.StartEmbedded(t.Context())
-	suite.Must(t, err)
-	node := startNode(t, s, limit("fixed_window", 1000, roomyWindow(), ""))
+	node := startNode(t, fixtures.Kinds["embedded"](t), limit("fixed_window", 1000, fronts.RoomyWindow(), ""))
 	c := client.New(node.dial(t), patient)
 	if got := flood(t, c.Bucket("api", account), 2, 10); got != 1000 {
 		t.Errorf("%d admitted", got)

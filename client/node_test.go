@@ -1,9 +1,8 @@
 package client_test
 
 import (
-	"context"
 	"fmt"
-	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -12,14 +11,13 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/quotad/quotad/chaos/lab/cluster"
-	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
+	"github.com/quotad/quotad/chaos/lab/fronts"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/client"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/front/api"
-	"github.com/quotad/quotad/region/memory/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -31,31 +29,12 @@ type front struct {
 }
 
 // startNode runs a node on a Redis until the end of the test, with one limit.
-func startNode(t testing.TB, server *servers.Server, limit string) *front {
+func startNode(t *testing.T, server *servers.Server, limit string) *front {
 	t.Helper()
-	document := documents.Parse(t, 1, []string{"here: {weight: 1}"}, limit)
-	way, err := store.Connect(store.Options{URL: server.URL, Timeout: 10 * time.Second})
-	suite.Must(t, err)
-	alone := cluster.New(t.TempDir(), "here")
-	c, err := alone.Config("here", way, document)
-	suite.Must(t, err)
-	n, err := cluster.Start(t.Context(), c)
-	suite.Must(t, err)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	suite.Must(t, err)
-	s := api.New(n, alone.Log, api.Options{})
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		if err := s.Callers.ServeGRPC(l); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(func() {
-		err := s.Close()
-		serving.Wait()
-		suite.Must(t, err, n.Close(), alone.Network.Close(), server.Close())
-	})
-	return &front{Node: n, at: l.Addr().String()}
+	n := fronts.Start(t, server, limit)
+	s := api.New(n, fronts.Quiet(), api.Options{})
+	at := fronts.Listen(t, s.Callers.ServeGRPC, s.Close)
+	return &front{Node: n.Node, at: strings.TrimPrefix(at, "http://")}
 }
 
 // dial returns a connection to the node, which ends with the test at the latest.
@@ -69,21 +48,17 @@ func (f *front) dial(t testing.TB) *grpc.ClientConn {
 
 // eachRedis runs a test on an embedded Redis and on a redis-server, both at a time.
 func eachRedis(t *testing.T, f func(t *testing.T, s *servers.Server)) {
-	for name, start := range map[string]func(context.Context) (*servers.Server, error){
-		"embedded": servers.StartEmbedded, "process": servers.StartProcess,
-	} {
+	for name, start := range fixtures.Kinds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, err := start(t.Context())
-			suite.Must(t, err)
-			f(t, s)
+			f(t, start(t))
 		})
 	}
 }
 
 // limit is a limit of accounts in domain api.
 func limit(kind string, units int64, window time.Duration, fields string) string {
-	return fmt.Sprintf("name: account, algorithm: %s, limit: %d, window: %dms%s", kind, units,
+	return fmt.Sprintf("  - {name: account, domain: api, key: [account], algorithm: %s, limit: %d, window: %dms%s}\n", kind, units,
 		window.Milliseconds(), fields)
 }
 
@@ -91,16 +66,6 @@ func limit(kind string, units int64, window time.Duration, fields string) string
 var patient = client.Options{Prefetch: true, Timeout: 10 * time.Second}
 
 const prefetched = ", consistency: prefetch"
-
-// roomyWindow returns a window whose present cell lasts for another ten minutes.
-func roomyWindow() time.Duration {
-	const room = 10 * time.Minute
-	w := time.Hour
-	for now := time.Now().UnixMicro(); now%w.Microseconds() > (w - room).Microseconds(); {
-		w += time.Minute
-	}
-	return w
-}
 
 var account = map[string]string{"account": "42"}
 

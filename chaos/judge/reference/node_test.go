@@ -4,32 +4,24 @@ package reference
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"net"
-	"net/netip"
-	"path/filepath"
 	"testing"
 	"time"
 
 	rlsv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/bubble"
+	"github.com/quotad/quotad/chaos/lab/cluster"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
-	"github.com/quotad/quotad/chaos/lab/network"
+	"github.com/quotad/quotad/chaos/lab/fronts"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/envoyimport"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/front/api"
-	"github.com/quotad/quotad/region/memory/journal"
 )
 
 // TestEnvoyIsAnsweredAsByTheReference draws configurations of envoyproxy/ratelimit and requests,
@@ -56,30 +48,33 @@ func TestEnvoyIsAnsweredAsByTheReference(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := Parse(texts...)
+		configuration, err := Parse(texts...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		d := importedBy(t, texts, habit)
 		t.Run(fmt.Sprintf("%d, %s", seed, habit), func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
-				ask := startTwin(t, d).ShouldRateLimit
-				model := NewServer(c, habit)
-				for range requests {
-					time.Sleep(pause(random, time.Now()))
-					m := source.Request(roots)
-					want, err := model.ShouldRateLimit(time.Now(), m)
-					if err != nil {
-						t.Fatal(err)
+				server := startTwin(t, d)
+				fronts.Serve(t, map[int]func(net.Listener) error{fronts.RPCPort: server.Callers.ServeGRPC}, server.Close, func(c *fronts.Client) {
+					ask := rlsv3.NewRateLimitServiceClient(c.RPC).ShouldRateLimit
+					model := NewServer(configuration, habit)
+					for range requests {
+						time.Sleep(pause(random, time.Now()))
+						m := source.Request(roots)
+						want, err := model.ShouldRateLimit(time.Now(), m)
+						if err != nil {
+							t.Fatal(err)
+						}
+						got, err := ask(t.Context(), m)
+						if err != nil {
+							t.Fatalf("%v: %v", m, err)
+						}
+						if problem := differ(got, want); problem != "" {
+							t.Fatalf("%s\n%v\ngot  %v\nwant %v\n%s\n%s", problem, m, got, want, texts, d.Source())
+						}
 					}
-					got, err := ask(t.Context(), m)
-					if err != nil {
-						t.Fatalf("%v: %v", m, err)
-					}
-					if problem := differ(got, want); problem != "" {
-						t.Fatalf("%s\n%v\ngot  %v\nwant %v\n%s\n%s", problem, m, got, want, texts, d.Source())
-					}
-				}
+				})
 			})
 		})
 	}
@@ -149,46 +144,16 @@ func importedBy(t *testing.T, texts [][]byte, habit Habit) *policy.Document {
 	return d
 }
 
-// startTwin runs a node in a bubble on a twin of a Redis, and returns its service for Envoy.
-func startTwin(t *testing.T, d *policy.Document) rlsv3.RateLimitServiceClient {
+// startTwin runs a node in a bubble on a twin of a Redis, and returns what serves it.
+func startTwin(t *testing.T, d *policy.Document) *api.Server {
 	t.Helper()
-	quiet := slog.New(slog.DiscardHandler)
 	twin := lab.NewTwin(func() quantity.StoreTime { return quantity.StoreTime(time.Now().UnixMicro()) }, "here")
 	s, _ := twin.ConnectWithin(time.Second, time.Now)
-	n := network.New()
-	host := n.Host("here")
-	c := region.Config{Region: "here", Node: "n1", Nodes: 1, Policy: d, Bootstrap: true,
-		Exchange: exchange.Options{}, Log: quiet, Store: s, Dial: host.DialContext,
-		PeerAdvertise: netip.AddrPortFrom(host.IP(), 8082).String(),
-		Advertise:     netip.AddrPortFrom(host.IP(), 7946)}
-	var errs [6]error
-	var served net.Listener
-	var conn *grpc.ClientConn
-	c.Journal, errs[0] = journal.Open(filepath.Join(fixtures.Folder(t), "journal"),
-		journal.Options{Region: "here", Node: "n1"})
-	c.PeerListener, errs[1] = host.Listen(8082)
-	c.Packets, errs[2] = host.ListenPacket(7946)
-	c.Streams, errs[3] = host.Listen(7946)
-	served, errs[4] = host.Listen(8081)
-	conn, errs[5] = grpc.NewClient("passthrough:///here:8081",
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
-			return host.DialContext(ctx, "tcp", address)
-		}))
-	if err := errors.Join(errs[:]...); err != nil {
-		t.Fatal(err)
-	}
-	node, err := region.Start(context.WithoutCancel(t.Context()), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := api.New(node, quiet, api.Options{})
-	serving := make(chan error, 1)
-	go func() { serving <- server.Callers.ServeGRPC(served) }()
-	t.Cleanup(func() {
-		if err := errors.Join(conn.Close(), server.Close(), <-serving, node.Close(), n.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	return rlsv3.NewRateLimitServiceClient(conn)
+	alone := cluster.New(fixtures.Folder(t), "here")
+	c, err := alone.Config("here", s, d)
+	suite.Must(t, err)
+	node, err := cluster.Start(context.WithoutCancel(t.Context()), c)
+	suite.Must(t, err)
+	t.Cleanup(func() { suite.Must(t, node.Close(), alone.Network.Close()) })
+	return api.New(node, alone.Log, api.Options{})
 }

@@ -12,6 +12,7 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/fronts"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/chaos/lab/suite"
@@ -21,14 +22,9 @@ import (
 // TestNode spends a limit of a real node over gRPC and HTTP, on an embedded Redis and on a
 // redis-server.
 func TestNode(t *testing.T) {
-	for name, start := range map[string]func(context.Context) (*servers.Server, error){
-		"embedded": servers.StartEmbedded, "process": servers.StartProcess,
-	} {
+	for name, start := range fixtures.Kinds {
 		t.Run(name, func(t *testing.T) {
-			server, err := start(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			server := start(t)
 			node := fronts.Start(t, server, fronts.AccountLimit(3, fronts.RoomyWindow()))
 			s := newServer(t, node, fronts.Quiet())
 			client, err := grpc.NewClient(strings.TrimPrefix(fronts.Listen(t, s.Callers.ServeGRPC, s.Close), "http://"),

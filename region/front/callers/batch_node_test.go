@@ -1,15 +1,14 @@
 package callers
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/fronts"
-	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
@@ -80,18 +79,12 @@ func reasonOf(r quotadv1.Reason) string {
 // bucket decided in their order, and a wrong one alone.
 func TestNodeBatches(t *testing.T) {
 	suite.OneGoroutine(t)
-	for name, start := range map[string]func(context.Context) (*servers.Server, error){
-		"embedded": servers.StartEmbedded, "process": servers.StartProcess,
-	} {
+	for name, start := range fixtures.Kinds {
 		// Each has a server of its own: the time that the embedded one takes for a command grows
 		// with the number of its keys.
 		play := func(call string, play func(*testing.T, *Server)) {
 			t.Run(name+", "+call, func(t *testing.T) {
-				server, err := start(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				play(t, newServer(t, fronts.Start(t, server, fronts.AccountLimit(5, fronts.RoomyWindow())), fronts.Quiet()))
+				play(t, newServer(t, fronts.Start(t, start(t), fronts.AccountLimit(5, fronts.RoomyWindow())), fronts.Quiet()))
 			})
 		}
 		play("gRPC", func(t *testing.T, s *Server) {

@@ -60,12 +60,14 @@ func BenchmarkRLQS(b *testing.B) {
 func benchmarkRLQS(b *testing.B, connections int) {
 	limit := fmt.Sprintf("  - {name: account, domain: api, key: [account], algorithm: token_bucket, "+
 		"limit: %d, window: 1s, assign: {ttl: 15s}}\n", 100*rlqsStreams)
-	node := fronts.Start(b, fixtures.Process(b), limit)
+	store := fixtures.Process(b)
+	node := fronts.Start(b, store, limit)
+	operator := fixtures.Operator(b, store)
 	server := newServer(b, node, fronts.Quiet())
 	var stored time.Duration
 	var stats assign.Stats
 	served := reportTo(b, connections, server.ServeGRPC, func() {
-		stored, stats = redisTime(b, node)-stored, node.Envoys().Stats()
+		stored, stats = redisTime(b, operator)-stored, node.Envoys().Stats()
 	})
 	if stats.Shares != rlqsPairs || served.assigned < rlqsPairs {
 		b.Errorf("%+v, %d assignments", stats, served.assigned)
@@ -162,15 +164,9 @@ func reportTo(b *testing.B, connections int, serve func(net.Listener) error, rea
 		assigned: assignedThen - assigned, messages: messagesThen - messages}
 }
 
-// redisTime returns the processor time that a node's Redis has used.
-func redisTime(b *testing.B, node *fronts.Real) time.Duration {
+// redisTime returns the processor time that a Redis has used.
+func redisTime(b *testing.B, client *redis.Client) time.Duration {
 	b.Helper()
-	options, err := redis.ParseURL(node.Server.URL)
-	if err != nil {
-		b.Fatal(err)
-	}
-	client := redis.NewClient(options)
-	defer client.Close()
 	text, err := client.Info(b.Context(), "cpu").Result()
 	if err != nil {
 		b.Fatal(err)

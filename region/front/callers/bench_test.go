@@ -24,7 +24,8 @@ import (
 // one key. All report percentiles of single calls. The handler's time less evalsha is what a node
 // adds to its Redis.
 func BenchmarkCheckGRPC(b *testing.B) {
-	node := fronts.Start(b, fixtures.Process(b), fronts.AccountLimit(1<<28, time.Hour))
+	server := fixtures.Process(b)
+	node := fronts.Start(b, server, fronts.AccountLimit(1<<28, time.Hour))
 	front := newServer(b, node, fronts.Quiet())
 	client := quotadv1.NewQuotaServiceClient(dialed(b, front))
 	handler := &service{Server: front}
@@ -43,24 +44,13 @@ func BenchmarkCheckGRPC(b *testing.B) {
 		b.Run(fmt.Sprintf("handler/callers=%d", callers),
 			func(b *testing.B) { percentiles(b, callers, handle) })
 		b.Run(fmt.Sprintf("evalsha/callers=%d", callers),
-			func(b *testing.B) { percentiles(b, callers, bareScript(b, node)) })
+			func(b *testing.B) { percentiles(b, callers, bareScript(b, node, fixtures.Operator(b, server))) })
 	}
 }
 
 // bareScript returns a call of the decide script on the bucket to which the checks are charged.
-func bareScript(b *testing.B, node *fronts.Real) func(context.Context) error {
+func bareScript(b *testing.B, node *fronts.Real, client *redis.Client) func(context.Context) error {
 	b.Helper()
-	options, err := redis.ParseURL(node.Server.URL)
-	if err != nil {
-		b.Fatal(err)
-	}
-	options.MaxRetries = -1
-	client := redis.NewClient(options)
-	b.Cleanup(func() {
-		if err := client.Close(); err != nil {
-			b.Error(err)
-		}
-	})
 	limit := &node.Policy.Limits[0]
 	bucket := store.BucketKey(store.Whole, string(limit.Bucket(map[string]string{"account": "42"})))
 	guard := algorithms.Fence{Generation: node.Store.Generation(),

@@ -1,7 +1,6 @@
 package callers
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -13,8 +12,8 @@ import (
 	"github.com/dunglas/httpsfv"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/fronts"
-	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/region/decide/admit"
 )
 
@@ -92,15 +91,9 @@ func TestHeadersAgree(t *testing.T) {
 		fmt.Fprintf(&limits, "  - {name: %s, domain: %s, key: [account], algorithm: %s, limit: 4, window: 60m}\n",
 			kind, kind, kind)
 	}
-	for name, start := range map[string]func(context.Context) (*servers.Server, error){
-		"embedded": servers.StartEmbedded, "process": servers.StartProcess,
-	} {
+	for name, start := range fixtures.Kinds {
 		t.Run(name, func(t *testing.T) {
-			server, err := start(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := newServer(t, fronts.Start(t, server, limits.String()), fronts.Quiet())
+			s := newServer(t, fronts.Start(t, start(t), limits.String()), fronts.Quiet())
 			at := fronts.Listen(t, s.ServeHTTP, s.Close)
 			for _, kind := range algorithms.Kinds {
 				codes := ""

@@ -17,8 +17,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/fronts"
-	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/play/envoy"
 	"github.com/quotad/quotad/region/decide/envoys"
@@ -134,15 +134,9 @@ func account(name string) map[string]string { return map[string]string{"account"
 
 // TestRLQS has Envoys report to a real node, on an embedded Redis and on a redis-server.
 func TestRLQS(t *testing.T) {
-	for name, start := range map[string]func(context.Context) (*servers.Server, error){
-		"embedded": servers.StartEmbedded, "process": servers.StartProcess,
-	} {
+	for name, start := range fixtures.Kinds {
 		t.Run(name, func(t *testing.T) {
-			server, err := start(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := newServer(t, fronts.Start(t, server, assignable), fronts.Quiet())
+			s := newServer(t, fronts.Start(t, start(t), assignable), fronts.Quiet())
 			conn := dialed(t, s)
 			open := func() *proxy { return envoyOn(t, t.Context(), conn) }
 

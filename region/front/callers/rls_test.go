@@ -2,7 +2,6 @@ package callers
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"math"
 	"net/http"
@@ -18,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/fronts"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/policy"
@@ -26,9 +26,10 @@ import (
 	"github.com/quotad/quotad/region/front/wire"
 )
 
-// envoyLimits are limits for Envoy of windows of so many minutes.
-func envoyLimits(minutes int64) string {
-	return strings.ReplaceAll(`
+// envoysNode returns a node with limits for Envoy.
+func envoysNode(t *testing.T, server *servers.Server) *fronts.Real {
+	t.Helper()
+	return fronts.Start(t, server, strings.ReplaceAll(`
   - {name: account, alias: per account, domain: envoy, entries: [{key: account}], algorithm: fixed_window, limit: 5, window: Wm}
   - {name: path, domain: envoy, entries: [{key: account}, {key: path, value: /login*, shared: true}], algorithm: fixed_window, limit: 3, window: Wm}
   - {name: big, domain: envoy, entries: [{key: big}], algorithm: fixed_window, limit: 5000000000, window: Wm}
@@ -50,7 +51,7 @@ exempt:
   - {domain: envoy, entries: [{key: account, value: internal}], unlimited: true}
   - {domain: envoy, entries: [{key: account, value: none}]}
   - {domain: envoy, entries: [{key: account, value: bad}], deny: true}
-`, "Wm", fmt.Sprintf("%dm", minutes))
+`, "Wm", fmt.Sprintf("%vm", fronts.RoomyWindow().Minutes())))
 }
 
 // described makes "account=7 path=/login 3" a descriptor with hits of its own; the words before the
@@ -159,15 +160,9 @@ func TestEnvoyIsAnswered(t *testing.T) {
 	steps = append(steps, step{"envoy: " + strings.Join(many, " | "),
 		"OVER_LIMIT: " + strings.Join(refused, " | ")},
 		step{"envoy: account=100", "OK: per account 5 left 4"})
-	for name, start := range map[string]func(context.Context) (*servers.Server, error){
-		"embedded": servers.StartEmbedded, "process": servers.StartProcess,
-	} {
+	for name, start := range fixtures.Kinds {
 		t.Run(name, func(t *testing.T) {
-			server, err := start(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			node := fronts.Start(t, server, envoyLimits(int64(fronts.RoomyWindow().Minutes())))
+			node := envoysNode(t, start(t))
 			client := envoy.NewRateLimitServiceClient(dialed(t, newServer(t, node, fronts.Quiet())))
 			for i, step := range steps {
 				r, err := client.ShouldRateLimit(t.Context(), asking(step.ask))
@@ -204,11 +199,7 @@ func TestEnvoyIsToldWhatIsWrong(t *testing.T) {
 
 // A limit that comes with a descriptor is none, and a long value is one like any other.
 func TestEnvoyCannotBringALimit(t *testing.T) {
-	server, err := servers.StartEmbedded(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	node := fronts.Start(t, server, envoyLimits(int64(fronts.RoomyWindow().Minutes())))
+	node := envoysNode(t, fixtures.Kinds["embedded"](t))
 	s := newServer(t, node, fronts.Quiet())
 	client := envoy.NewRateLimitServiceClient(dialed(t, s))
 	for i := range 7 {
@@ -226,11 +217,7 @@ func TestEnvoyCannotBringALimit(t *testing.T) {
 }
 
 func TestEnvoysRequestsAsJSON(t *testing.T) {
-	server, err := servers.StartEmbedded(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	node := fronts.Start(t, server, envoyLimits(int64(fronts.RoomyWindow().Minutes())))
+	node := envoysNode(t, fixtures.Kinds["embedded"](t))
 	s := newServer(t, node, fronts.Quiet())
 	for _, step := range []struct {
 		body string
@@ -257,11 +244,7 @@ func TestEnvoysRequestsAsJSON(t *testing.T) {
 // TestEnvoyAddsHeaders: with the setting, Envoy is told the headers of the decision that denies, or
 // of the one with least left.
 func TestEnvoyAddsHeaders(t *testing.T) {
-	server, err := servers.StartEmbedded(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	node := fronts.Start(t, server, envoyLimits(int64(fronts.RoomyWindow().Minutes())))
+	node := envoysNode(t, fixtures.Kinds["embedded"](t))
 	s := startServer(node, fronts.Quiet(), Options{EnvoyHeaders: BothHeaders})
 	defer func() { _ = s.Close() }() // it served nothing
 	for i, step := range []struct{ ask, has string }{

@@ -1,12 +1,8 @@
 package client_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"math/big"
 	"net"
 	"slices"
 	"strings"
@@ -18,6 +14,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/client"
 )
@@ -99,14 +96,15 @@ func TestDialBeforeTheNodeIsThere(t *testing.T) {
 
 // A token is sent with each call, over TLS or to the loopback interface.
 func TestToken(t *testing.T) {
-	own, pool := certificate(t)
+	ca := fixtures.NewAuthority(t)
+	own := ca.Issue(t, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
 	o := unhurried
 	o.Token = "qt1_secret"
 	plain := serve(t, &served{})
 	secured := serve(t, &served{}, grpc.Creds(credentials.NewServerTLSFromCert(&own)))
 	for name, s := range map[string]*served{"loopback": plain, "TLS": secured} {
 		if name == "TLS" {
-			o.Credentials = credentials.NewTLS(&tls.Config{RootCAs: pool})
+			o.Credentials = credentials.NewTLS(&tls.Config{RootCAs: ca.Pool()})
 		} else {
 			o.Credentials = nil
 		}
@@ -119,7 +117,7 @@ func TestToken(t *testing.T) {
 		}
 	}
 	// Each of several addresses is verified by its own name.
-	o.Credentials = credentials.NewTLS(&tls.Config{RootCAs: pool})
+	o.Credentials = credentials.NewTLS(&tls.Config{RootCAs: ca.Pool()})
 	if _, err := dialed(t, o, secured.at, nobody(t)).Check(t.Context(), request(1)); err != nil {
 		t.Errorf("several addresses over TLS: %v", err)
 	}
@@ -157,21 +155,4 @@ func TestBadOptions(t *testing.T) {
 		t.Errorf("New: %v", err)
 	}
 	closed(t, c)
-}
-
-// certificate makes a certificate of 127.0.0.1, and the pool that trusts it.
-func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	suite.Must(t, err)
-	about := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true,
-		BasicConstraintsValid: true, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, about, about, &key.PublicKey, key)
-	suite.Must(t, err)
-	parsed, err := x509.ParseCertificate(der)
-	suite.Must(t, err)
-	pool := x509.NewCertPool()
-	pool.AddCert(parsed)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
 }

@@ -107,7 +107,7 @@ var house = map[string]struct {
 	"chaos/lab/bubble":   {nil, "virtual time, for tests"},
 	"chaos/lab/suite":    {nil, "what a test is and how long it waits: the tests of every package may import it"},
 	"chaos/lab/servers":  {[]string{"algorithms"}, "starts Redis servers, for whoever has none"},
-	"chaos/lab/fixtures": {[]string{"chaos/lab/servers"},
+	"chaos/lab/fixtures": {[]string{"chaos/lab/servers", "chaos/lab/suite"},
 		"starts what tests need, and ends it with them"},
 	"chaos/lab": {[]string{"algorithms", "chaos/lab/servers", "region/memory/journal/disk",
 		"region/memory/store"}, "stands behind the seams of a node, and drives none"},

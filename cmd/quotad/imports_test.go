@@ -210,6 +210,7 @@ var leaves = map[string]string{
 	"region/memory/journal/disk": "the seam of the journal",
 	"region/base/link":           "deadlines of connections",
 	"chaos/lab/servers":          "another double",
+	"chaos/lab/suite":            "how tests wait and end",
 }
 
 // TestWhatServesKnowsNoLab: serving code imports neither chaos nor an imitation of Redis, and

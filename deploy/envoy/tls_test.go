@@ -3,14 +3,8 @@
 package envoy
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
 	"net/http"
 	"net/url"
@@ -18,8 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/real/process"
 )
@@ -28,11 +22,14 @@ import (
 // Whoever has none is not answered, and passes no more than the bound.
 func TestTLS(t *testing.T) {
 	dir := t.TempDir()
-	ca := newAuthority(t)
-	ca.write(t, dir, "node", "quota.example.org", "")
-	ca.write(t, dir, "envoy", "", "spiffe://example.org/envoy")
-	ca.write(t, dir, "stranger", "", "spiffe://example.org/stranger")
-	newAuthority(t).write(t, dir, "forged", "", "spiffe://example.org/envoy")
+	ca := fixtures.NewAuthority(t)
+	ca.Write(t, dir, "node", &x509.Certificate{DNSNames: []string{"quota.example.org"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	named := func(name string) *x509.Certificate {
+		return &x509.Certificate{URIs: []*url.URL{{Scheme: "spiffe", Host: "example.org", Path: "/" + name}}}
+	}
+	ca.Write(t, dir, "envoy", named("envoy"))
+	ca.Write(t, dir, "stranger", named("stranger"))
+	fixtures.NewAuthority(t).Write(t, dir, "forged", named("envoy"))
 	address := startTLSNode(t, dir)
 	for _, c := range []struct {
 		certificate string
@@ -116,53 +113,4 @@ func startTLSNode(t *testing.T, dir string) string {
 		return got.StatusCode == http.StatusOK
 	})
 	return at["grpc"]
-}
-
-// authority issues certificates.
-type authority struct {
-	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	a := &authority{}
-	var err error
-	a.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	suite.Must(t, err)
-	own := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true,
-		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
-	der, err := x509.CreateCertificate(rand.Reader, own, own, &a.key.PublicKey, a.key)
-	suite.Must(t, err)
-	a.certificate, err = x509.ParseCertificate(der)
-	suite.Must(t, err)
-	return a
-}
-
-// write writes a certificate, its key and its authority's certificate.
-func (a *authority) write(t *testing.T, dir, name, host, uri string) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	suite.Must(t, err)
-	c := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
-	if host != "" {
-		c.DNSNames, c.IPAddresses = []string{host}, []net.IP{net.IPv4(127, 0, 0, 1)}
-	}
-	if uri != "" {
-		parsed, err := url.Parse(uri)
-		suite.Must(t, err)
-		c.URIs = []*url.URL{parsed}
-	}
-	der, err := x509.CreateCertificate(rand.Reader, c, a.certificate, &key.PublicKey, a.key)
-	suite.Must(t, err)
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	suite.Must(t, err)
-	for file, block := range map[string]*pem.Block{name + ".pem": {Type: "CERTIFICATE", Bytes: der},
-		name + ".key":    {Type: "PRIVATE KEY", Bytes: secret},
-		name + "-ca.pem": {Type: "CERTIFICATE", Bytes: a.certificate.Raw}} {
-		suite.Must(t, os.WriteFile(filepath.Join(dir, file), pem.EncodeToMemory(block), 0o600))
-	}
 }

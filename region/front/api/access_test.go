@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,6 +31,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/fronts"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
@@ -143,7 +146,8 @@ type secured struct {
 	*Server
 	node  *fronts.Node
 	roles fronts.Roles
-	pki   *fronts.PKI
+	ca    fixtures.Authority
+	shown map[string]tls.Certificate // that callers may show, by the name in proof
 	mode  string
 	at    map[string]string // host:port of api over gRPC ("api/rpc"), api over HTTP ("api/web"), admin
 	log   *bytes.Buffer
@@ -156,16 +160,22 @@ var modes = []string{"plain", "tls", "mtls"}
 func startSecured(t *testing.T, mode string) *secured {
 	t.Helper()
 	s := &secured{node: &fronts.Node{Decision: fronts.Allowed(), State: region.Status{Region: "us-east"}}, roles: fronts.NewRoles(t), mode: mode,
-		at: map[string]string{}, log: &bytes.Buffer{}, audit: &bytes.Buffer{}, pki: fronts.NewPKI(t)}
+		at: map[string]string{}, log: &bytes.Buffer{}, audit: &bytes.Buffer{}, ca: fixtures.NewAuthority(t)}
+	s.shown = map[string]tls.Certificate{"unnamed": s.ca.Issue(t, &x509.Certificate{})}
+	for _, role := range roles.Roles() {
+		s.shown[string(role)] = s.ca.Issue(t, certificateOf(role))
+	}
 	log := slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	acts := audit.New(s.audit, "us-east/n1", log)
 	o := Options{Callers: callers.Options{Port: wire.Port{Audit: acts, Guard: roles.NewGuard("api", s.roles.Book, log)}},
 		Operators: operators.Options{Port: wire.Port{Audit: acts, Guard: roles.NewGuard("admin", s.roles.Book, log)},
 			Roles: s.roles.Book, Cutter: noCutter{}, Rehearsal: noRehearsal{}}}
 	if mode != "plain" {
-		files := peer.Files{Cert: s.pki.File("server.pem"), Key: s.pki.File("server.key")}
+		base := filepath.Join(t.TempDir(), "server")
+		s.ca.Write(t, filepath.Dir(base), "server", &x509.Certificate{DNSNames: []string{"localhost"}})
+		files := peer.Files{Cert: base + ".pem", Key: base + ".key"}
 		if mode == "mtls" {
-			files.CA = s.pki.File("ca.pem")
+			files.CA = base + "-ca.pem"
 		}
 		trust, err := peer.LoadServer(files, func(err error) { t.Error(err) })
 		if err != nil {
@@ -196,12 +206,17 @@ func startSecured(t *testing.T, mode string) *secured {
 	return s
 }
 
+// certificateOf names a caller of a role, as in fronts.Roles.
+func certificateOf(role roles.Role) *x509.Certificate {
+	return &x509.Certificate{URIs: []*url.URL{{Scheme: "spiffe", Host: "x.org", Path: "/" + string(role)}}}
+}
+
 // proof is what a caller shows.
 type proof struct {
 	name        string
 	role        roles.Role // whose it is; empty: nobody's
 	token       string
-	certificate string // base name of its files
+	certificate string // its name in shown
 }
 
 func (s *secured) proofs() []proof {
@@ -265,18 +280,13 @@ func TestEveryCallByEveryRole(t *testing.T) {
 }
 
 // clientTLS returns how a caller connects, nil in plain text.
-func (s *secured) clientTLS(t *testing.T, p proof) *tls.Config {
-	t.Helper()
+func (s *secured) clientTLS(p proof) *tls.Config {
 	if s.mode == "plain" {
 		return nil
 	}
-	c := &tls.Config{RootCAs: s.pki.Pool, ServerName: "localhost"}
+	c := &tls.Config{RootCAs: s.ca.Pool(), ServerName: "localhost"}
 	if p.certificate != "" {
-		pair, err := tls.LoadX509KeyPair(s.pki.File(p.certificate+".pem"), s.pki.File(p.certificate+".key"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Certificates = []tls.Certificate{pair}
+		c.Certificates = []tls.Certificate{s.shown[p.certificate]}
 	}
 	return c
 }
@@ -311,7 +321,7 @@ func (s *secured) try(t *testing.T, p proof, port, call string) string {
 // web makes an HTTP call.
 func (s *secured) web(t *testing.T, p proof, method, at, path, body string) (int, string) {
 	t.Helper()
-	config := s.clientTLS(t, p)
+	config := s.clientTLS(p)
 	transport := &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}
 	scheme := "http"
 	if config != nil {
@@ -348,7 +358,7 @@ func (s *secured) dial(t *testing.T, p proof, port string) (*grpc.ClientConn, co
 		at = s.at["api/rpc"]
 	}
 	trust := insecure.NewCredentials()
-	if config := s.clientTLS(t, p); config != nil {
+	if config := s.clientTLS(p); config != nil {
 		trust = credentials.NewTLS(config)
 	}
 	conn, err := grpc.NewClient("passthrough:///"+at, grpc.WithTransportCredentials(trust))
@@ -392,13 +402,10 @@ func (s *secured) tryRPC(t *testing.T, p proof, port, call string) string {
 
 // TestACertificateOfAnotherAuthority ends the handshake.
 func TestACertificateOfAnotherAuthority(t *testing.T) {
-	s, other := startSecured(t, "mtls"), fronts.NewPKI(t)
-	pair, err := tls.LoadX509KeyPair(other.File("admin.pem"), other.File("admin.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := startSecured(t, "mtls")
+	pair := fixtures.NewAuthority(t).Issue(t, certificateOf(roles.Admin))
 	for _, at := range s.at {
-		conn, err := tls.Dial("tcp", at, &tls.Config{RootCAs: s.pki.Pool, ServerName: "localhost",
+		conn, err := tls.Dial("tcp", at, &tls.Config{RootCAs: s.ca.Pool(), ServerName: "localhost",
 			NextProtos:           []string{"h2", "http/1.1"},
 			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }})
 		if err == nil { // with TLS 1.3 the server says so after the client's handshake
@@ -571,7 +578,7 @@ func TestReadinessTellsCallersNothing(t *testing.T) {
 // TestAdminOverHTTP2: operators have HTTP/2 over TLS, and the end waits for none of their streams.
 func TestAdminOverHTTP2(t *testing.T) {
 	s := startSecured(t, "tls")
-	by := &http.Transport{TLSClientConfig: s.clientTLS(t, proof{}), ForceAttemptHTTP2: true}
+	by := &http.Transport{TLSClientConfig: s.clientTLS(proof{}), ForceAttemptHTTP2: true}
 	defer by.CloseIdleConnections()
 	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+s.at["admin"]+"/v1/watch", nil)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"net"
@@ -19,6 +20,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/fronts"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region"
@@ -63,11 +65,7 @@ func nextEvent(from *bufio.Reader) (o *quotadv1.OverviewResponse, err error) {
 // with TLS, of which only dialling knows. asked counts how often the node asked the others.
 func watching(t *testing.T,
 	f func(t *testing.T, s *front, asked *atomic.Int64, by http.RoundTripper)) {
-	files := fronts.NewPKI(t)
-	pair, err := tls.LoadX509KeyPair(files.File("server.pem"), files.File("server.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := fixtures.NewAuthority(t).Issue(t, &x509.Certificate{})
 	for _, version := range []string{"HTTP/1.1", "HTTP/2"} {
 		t.Run(version, func(t *testing.T) {
 			node := &fronts.Node{State: region.Status{Region: "us-east", Node: "n1"}}

@@ -2,17 +2,10 @@ package store
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
-	"math/big"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -29,56 +22,28 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// issue makes a certificate for loopback in dir, signed by itself where there is no parent.
-func issue(t *testing.T, dir, name string, parent *tls.Certificate) *tls.Certificate {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	suite.Must(t, err)
-	about := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()),
-		Subject:   pkix.Name{CommonName: name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: parent == nil, BasicConstraintsValid: true,
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign}
-	signer, by := about, any(key)
-	if parent != nil {
-		signer, by = parent.Leaf, parent.PrivateKey
-	}
-	der, err := x509.CreateCertificate(rand.Reader, about, signer, &key.PublicKey, by)
-	suite.Must(t, err)
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	suite.Must(t, err)
-	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})
-	suite.Must(t, os.WriteFile(filepath.Join(dir, name+".crt"), certPEM, 0o600),
-		os.WriteFile(filepath.Join(dir, name+".key"), keyPEM, 0o600))
-	made, err := tls.X509KeyPair(certPEM, keyPEM)
-	suite.Must(t, err)
-	return &made
-}
-
 // TestTLS: a store reaches a Redis that asks for certificates with the right ones, and not without,
 // nor one whose certificate is of another authority.
 func TestTLS(t *testing.T) {
 	dir := t.TempDir()
-	authority := issue(t, dir, "ca", nil)
-	issue(t, dir, "redis", authority)
-	own := issue(t, dir, "node", authority)
+	authority := fixtures.NewAuthority(t)
+	loopback := []net.IP{net.IPv4(127, 0, 0, 1)}
+	authority.Write(t, dir, "redis", &x509.Certificate{IPAddresses: loopback})
+	own := authority.Issue(t, &x509.Certificate{IPAddresses: loopback})
 	port, err := servers.FreePort()
 	suite.Must(t, err)
 	fixtures.Process(t, "--tls-port", strconv.Itoa(port), "--tls-cert-file",
-		filepath.Join(dir, "redis.crt"),
+		filepath.Join(dir, "redis.pem"),
 		"--tls-key-file", filepath.Join(dir, "redis.key"), "--tls-ca-cert-file",
-		filepath.Join(dir, "ca.crt"))
+		filepath.Join(dir, "redis-ca.pem"))
 	url := "rediss://127.0.0.1:" + strconv.Itoa(port)
-	pool := x509.NewCertPool()
-	pool.AddCert(authority.Leaf)
-	right := &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{*own},
+	right := &tls.Config{RootCAs: authority.Pool(), Certificates: []tls.Certificate{own},
 		MinVersion: tls.VersionTLS13}
 	s := connect(t, Options{URL: url, TLS: right})
 	mustOpen(t, s, first)
 	serves(t, s, "k")
 	for name, config := range map[string]*tls.Config{
-		"no certificate":    {RootCAs: pool, MinVersion: tls.VersionTLS13},
+		"no certificate":    {RootCAs: right.RootCAs, MinVersion: tls.VersionTLS13},
 		"another authority": {Certificates: right.Certificates, MinVersion: tls.VersionTLS13},
 		"nothing":           nil,
 	} {

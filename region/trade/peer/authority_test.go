@@ -1,62 +1,31 @@
 package peer
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
 	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
-// authority issues certificates.
+// authority issues certificates of nodes.
 type authority struct {
 	*testing.T
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	pem  []byte
+	fixtures.Authority
 }
 
-func newAuthority(t *testing.T, name string) *authority {
+func newAuthority(t *testing.T) *authority {
 	t.Helper()
-	a := &authority{T: t, key: newKey(t)}
-	now := time.Now()
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
-		IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageCertSign, NotBefore: now.Add(-48 * time.Hour),
-		NotAfter: now.Add(10_000 * time.Hour)}
-	a.cert, a.pem = sign(t, template, template, &a.key.PublicKey, a.key)
-	return a
-}
-
-func newKey(t *testing.T) *ecdsa.PrivateKey {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	suite.Must(t, err)
-	return key
-}
-
-func sign(t *testing.T, template, parent *x509.Certificate, public *ecdsa.PublicKey,
-	by *ecdsa.PrivateKey) (*x509.Certificate, []byte) {
-	t.Helper()
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, public, by)
-	suite.Must(t, err)
-	c, err := x509.ParseCertificate(der)
-	suite.Must(t, err)
-	return c, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	return &authority{t, fixtures.NewAuthority(t)}
 }
 
 // template is a certificate for an hour from now on, of the URIs given.
 func template(uris ...string) *x509.Certificate {
-	c := &x509.Certificate{SerialNumber: big.NewInt(2), KeyUsage: x509.KeyUsageDigitalSignature,
+	c := &x509.Certificate{KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		NotBefore:   time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour)}
 	for _, text := range uris {
@@ -72,23 +41,21 @@ func template(uris ...string) *x509.Certificate {
 // of is a certificate of a node, for an hour from now on.
 func of(who Identity) *x509.Certificate { return template("quotad://" + who.String()) }
 
+// filesOf returns the files of a node in a folder.
+func filesOf(folder string) Files {
+	base := filepath.Join(folder, "node")
+	return Files{Cert: base + ".pem", Key: base + ".key", CA: base + "-ca.pem"}
+}
+
 // write issues a certificate and writes it, its key, and the authorities to trust into a folder.
 func (a *authority) write(folder string, c *x509.Certificate, trusted ...*authority) Files {
 	a.Helper()
-	files := Files{Cert: filepath.Join(folder, "cert.pem"), Key: filepath.Join(folder, "key.pem"),
-		CA: filepath.Join(folder, "ca.pem")}
-	key := newKey(a.T)
-	_, certPEM := sign(a.T, c, a.cert, &key.PublicKey, a.key)
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		a.Fatal(err)
-	}
+	files := filesOf(folder)
+	a.Write(a, folder, "node", c)
 	var ca []byte
 	for _, one := range trusted {
-		ca = append(ca, one.pem...)
+		ca = append(ca, one.PEM()...)
 	}
-	put(a.T, files.Cert, certPEM)
-	put(a.T, files.Key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 	put(a.T, files.CA, ca)
 	return files
 }

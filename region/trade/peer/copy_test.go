@@ -21,7 +21,7 @@ import (
 // TestCopy: a part of a copy arrives whole, also the largest there is. What is too much or cannot be is
 // refused before anybody keeps it, and so is a part in another name.
 func TestCopy(t *testing.T) {
-	a := newAuthority(t, "a")
+	a := newAuthority(t)
 	var heard copies.Part
 	var by Identity
 	var fails error

@@ -46,8 +46,7 @@ func load(a *authority, who Identity) *renewed {
 	r := &renewed{authority: a, who: who, folder: a.TempDir()}
 	r.renew()
 	var err error
-	r.TLS, err = LoadTLS(Files{Cert: r.folder + "/cert.pem", Key: r.folder + "/key.pem",
-		CA: r.folder + "/ca.pem"}, who, func(err error) {
+	r.TLS, err = LoadTLS(filesOf(r.folder), who, func(err error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.reports = append(r.reports, fmt.Sprint(err))
@@ -62,7 +61,7 @@ func load(a *authority, who Identity) *renewed {
 func trusting(t *testing.T, f func(t *testing.T, p *place, us, eu *renewed)) {
 	t.Helper()
 	inPlace(t, func(t *testing.T, p *place) {
-		a := newAuthority(t, "a")
+		a := newAuthority(t)
 		us, eu := load(a, us1), load(a, eu1)
 		p.client.tls = eu.TLS
 		p.serveAs("us", named("us"), us.TLS)
@@ -206,7 +205,7 @@ func TestAuthorityIsRotated(t *testing.T) {
 				exchange.Message{From: "eu", Node: "n2"})
 			return err
 		}
-		old, next := us.authority, newAuthority(t, "next")
+		old, next := us.authority, newAuthority(t)
 		for _, trusted := range []func(r *renewed){
 			func(r *renewed) { r.renew(next) },
 			func(r *renewed) { r.authority = next; r.renew(old) },

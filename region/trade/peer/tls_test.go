@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"math/big"
 	"net"
 	"os"
 	"reflect"
@@ -16,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
@@ -53,7 +53,7 @@ func past(c *x509.Certificate) {
 
 // TestMutualTLS: who may call whom, over real sockets.
 func TestMutualTLS(t *testing.T) {
-	a, other := newAuthority(t, "a"), newAuthority(t, "other")
+	a, other := newAuthority(t), newAuthority(t)
 	server := a.issue(us1, nil)
 	says := exchange.Message{From: "eu", Node: "n1"}
 	for _, test := range []struct {
@@ -113,7 +113,7 @@ func TestMutualTLS(t *testing.T) {
 
 // TestOwnCertificateExpired: a node whose own certificate has expired says so itself.
 func TestOwnCertificateExpired(t *testing.T) {
-	a := newAuthority(t, "a")
+	a := newAuthority(t)
 	_, address := onLoopback(t, a.issue(us1, nil))
 	err := callOnce(t, a.issue(eu1, past), address, exchange.Message{From: "eu", Node: "n1"})
 	if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(),
@@ -124,7 +124,7 @@ func TestOwnCertificateExpired(t *testing.T) {
 
 // TestHandshakesRefused: the server refuses handshakes that no client of ours would begin.
 func TestHandshakesRefused(t *testing.T) {
-	a := newAuthority(t, "a")
+	a := newAuthority(t)
 	load := func(c *x509.Certificate) []tls.Certificate {
 		files := a.write(t.TempDir(), c, a)
 		pair, err := tls.LoadX509KeyPair(files.Cert, files.Key)
@@ -180,7 +180,7 @@ func TestHandshakesRefused(t *testing.T) {
 // TestLoadTLSRefuses: files that do not belong together, or not to the node, are refused with an
 // error that says what to do.
 func TestLoadTLSRefuses(t *testing.T) {
-	a, other := newAuthority(t, "a"), newAuthority(t, "other")
+	a, other := newAuthority(t), newAuthority(t)
 	for _, test := range []struct {
 		name, want string
 		files      func(folder string) Files
@@ -223,15 +223,14 @@ func TestLoadTLSRefuses(t *testing.T) {
 
 // TestIntermediate: a certificate may be that of an authority below the one that is trusted.
 func TestIntermediate(t *testing.T) {
-	root := newAuthority(t, "root")
-	below := &authority{T: t, key: newKey(t)}
-	c := *root.cert
-	c.Subject.CommonName, c.SerialNumber = "below", big.NewInt(3)
-	below.cert, below.pem = sign(t, &c, root.cert, &below.key.PublicKey, root.key)
+	root := newAuthority(t)
+	c := *root.Leaf
+	c.Subject.CommonName = "below"
+	below := &authority{t, fixtures.Authority{Certificate: root.Issue(t, &c)}}
 	files := below.write(t.TempDir(), of(eu1), root)
 	leaf, err := os.ReadFile(files.Cert)
 	suite.Must(t, err)
-	put(t, files.Cert, append(leaf, below.pem...))
+	put(t, files.Cert, append(leaf, below.PEM()...))
 	as, err := LoadTLS(files, eu1, nil)
 	suite.Must(t, err)
 	_, address := onLoopback(t, root.issue(us1, nil))
@@ -282,7 +281,7 @@ func TestIdentity(t *testing.T) {
 // TestQuestionsAreAuthenticated: a question about lost buckets is refused in another name, as a
 // message is.
 func TestQuestionsAreAuthenticated(t *testing.T) {
-	a := newAuthority(t, "a")
+	a := newAuthority(t)
 	s, address := onLoopback(t, a.issue(us1, nil))
 	c := NewClient((&net.Dialer{}).DialContext, a.issue(eu1, nil))
 	defer c.Close()

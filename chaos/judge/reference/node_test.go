@@ -45,13 +45,9 @@ func TestEnvoyIsAnsweredAsByTheReference(t *testing.T) {
 		source := Source{Dice: random}
 		roots := source.Files()
 		texts, err := Texts(roots)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		configuration, err := Parse(texts...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		d := importedBy(t, texts, habit)
 		t.Run(fmt.Sprintf("%d, %s", seed, habit), func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
@@ -63,9 +59,7 @@ func TestEnvoyIsAnsweredAsByTheReference(t *testing.T) {
 						time.Sleep(pause(random, time.Now()))
 						m := source.Request(roots)
 						want, err := model.ShouldRateLimit(time.Now(), m)
-						if err != nil {
-							t.Fatal(err)
-						}
+						suite.Must(t, err)
 						got, err := ask(t.Context(), m)
 						if err != nil {
 							t.Fatalf("%v: %v", m, err)
@@ -138,9 +132,7 @@ func importedBy(t *testing.T, texts [][]byte, habit Habit) *policy.Document {
 		t.Fatalf("%v\n%s", err, texts)
 	}
 	d, err := policy.Parse("limits.yaml", made.Document)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return d
 }
 

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region/decide/admit"
 )
 
@@ -69,21 +70,15 @@ func Problem(code int, header, detail, members string) string {
 func Call(t *testing.T, method, url, body string) (int, http.Header, map[string]any) {
 	t.Helper()
 	q, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	if method == http.MethodPost {
 		q.Header.Set("Content-Type", "application/json")
 	}
 	r, err := http.DefaultClient.Do(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	defer r.Body.Close()
 	var members map[string]any
-	if err := json.NewDecoder(r.Body).Decode(&members); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, json.NewDecoder(r.Body).Decode(&members))
 	return r.StatusCode, r.Header, members
 }
 

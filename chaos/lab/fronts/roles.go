@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region/front/roles"
 )
 
@@ -32,13 +33,10 @@ func NewRoles(t testing.TB) Roles {
 	all.Tokens["tenant"] = token
 	fmt.Fprintf(&written, "  - {name: the-tenant, roles: [check, operate], domains: [web], tokens: [%q]}\n", hashed)
 	path := filepath.Join(t.TempDir(), "roles.yaml")
-	if err := os.WriteFile(path, []byte(written.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, os.WriteFile(path, []byte(written.String()), 0o600))
 	var err error
-	if all.Book, err = roles.OpenBook(path, func(error) {}); err != nil {
-		t.Fatal(err)
-	}
+	all.Book, err = roles.OpenBook(path, func(error) {})
+	suite.Must(t, err)
 	return all
 }
 

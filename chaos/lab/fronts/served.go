@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/quotad/quotad/chaos/lab/network"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // The ports of a server on a network in memory.
@@ -42,9 +43,7 @@ func Serve(t *testing.T, ports map[int]func(net.Listener) error, close func() er
 	defer serving.Wait()
 	for port, serve := range ports {
 		l, err := server.Listen(port)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		serving.Go(func() {
 			if err := serve(l); err != nil {
 				t.Errorf("serving on %d ended with %v", port, err)
@@ -61,9 +60,7 @@ func Serve(t *testing.T, ports map[int]func(net.Listener) error, close func() er
 		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 			return c.DialContext(ctx, "tcp", address)
 		}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	defer c.RPC.Close()
 	f(c)
 }
@@ -73,9 +70,7 @@ func Serve(t *testing.T, ports map[int]func(net.Listener) error, close func() er
 func Listen(t *testing.T, serve func(net.Listener) error, closed func() error) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		if err := serve(l); err != nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/quantity"
@@ -116,9 +117,7 @@ func Overseen(t *testing.T, serve func(*Node)) *Node {
 	f := &Node{State: region.Status{Region: "us-east", Node: "n1", Epoch: "v3-abc"}}
 	d := f.Document()
 	id, err := f.BucketID("a", "api", map[string]string{"account": "42"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	f.Units = map[string]admit.LimitUnits{"a": {Admitted: 7, Denied: 3}, "gone": {Admitted: 1}}
 	f.Hot = []tally.Hot{{ID: string(id), Units: tally.Units{Admitted: 7, Denied: 3}}}
 	look := LookedAt(d, 50, 20)

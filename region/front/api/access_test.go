@@ -178,18 +178,14 @@ func startSecured(t *testing.T, mode string) *secured {
 			files.CA = base + "-ca.pem"
 		}
 		trust, err := peer.LoadServer(files, func(err error) { t.Error(err) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		o.Callers.TLS, o.Operators.TLS = trust.ServerConfig, trust.ServerConfig
 	}
 	s.Server = New(s.node, log, o)
 	var serving sync.WaitGroup
 	for name, serve := range map[string]func(net.Listener) error{"api/rpc": s.Callers.ServeGRPC, "api/web": s.Callers.ServeHTTP, "admin": s.Operators.Serve} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		s.at[name] = l.Addr().String()
 		serving.Go(func() {
 			if err := serve(l); err != nil {
@@ -328,22 +324,16 @@ func (s *secured) web(t *testing.T, p proof, method, at, path, body string) (int
 		scheme = "https"
 	}
 	q, err := http.NewRequestWithContext(t.Context(), method, scheme+"://"+at+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	q.Header.Set("Content-Type", "application/json")
 	if p.token != "" {
 		q.Header.Set("Authorization", "Bearer "+p.token)
 	}
 	r, err := (&http.Client{Transport: transport}).Do(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	defer r.Body.Close()
 	answer, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	if r.StatusCode == 401 && r.Header.Get("WWW-Authenticate") == "" {
 		t.Error("a 401 without WWW-Authenticate")
 	}
@@ -362,9 +352,7 @@ func (s *secured) dial(t *testing.T, p proof, port string) (*grpc.ClientConn, co
 		trust = credentials.NewTLS(config)
 	}
 	conn, err := grpc.NewClient("passthrough:///"+at, grpc.WithTransportCredentials(trust))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), suite.Patience)
 	if p.token != "" {
 		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+p.token)
@@ -486,9 +474,7 @@ func auditLines(t *testing.T, b *bytes.Buffer) (all []string) {
 	t.Helper()
 	for line := range strings.Lines(b.String()) {
 		var e audit.Event
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, json.Unmarshal([]byte(line), &e))
 		host, _, _ := net.SplitHostPort(e.From)
 		key := ""
 		for _, one := range e.Buckets {
@@ -581,14 +567,10 @@ func TestAdminOverHTTP2(t *testing.T) {
 	by := &http.Transport{TLSClientConfig: s.clientTLS(proof{}), ForceAttemptHTTP2: true}
 	defer by.CloseIdleConnections()
 	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+s.at["admin"]+"/v1/watch", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	q.Header.Set("Authorization", "Bearer "+s.roles.Tokens["read"])
 	r, err := by.RoundTrip(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	defer r.Body.Close()
 	if line, err := bufio.NewReader(r.Body).ReadString('\n'); err != nil || r.StatusCode != 200 || r.ProtoMajor != 2 {
 		t.Fatalf("%d %s: %q, %v", r.StatusCode, r.Proto, line, err)
@@ -602,13 +584,9 @@ func TestAdminOverHTTP2(t *testing.T) {
 func BenchmarkGuard(b *testing.B) {
 	token, hashed := roles.NewToken()
 	path := filepath.Join(b.TempDir(), "roles.yaml")
-	if err := os.WriteFile(path, []byte("callers: [{name: a, roles: [check], tokens: ['"+hashed+"']}]"), 0o600); err != nil {
-		b.Fatal(err)
-	}
+	suite.Must(b, os.WriteFile(path, []byte("callers: [{name: a, roles: [check], tokens: ['"+hashed+"']}]"), 0o600))
 	book, err := roles.OpenBook(path, func(error) {})
-	if err != nil {
-		b.Fatal(err)
-	}
+	suite.Must(b, err)
 	g := roles.NewGuard("api", book, fronts.Quiet())
 	header := "Bearer " + token
 	b.ReportAllocs()

@@ -29,9 +29,7 @@ func TestNode(t *testing.T) {
 			s := newServer(t, node, fronts.Quiet())
 			client, err := grpc.NewClient(strings.TrimPrefix(fronts.Listen(t, s.Callers.ServeGRPC, s.Close), "http://"),
 				grpc.WithTransportCredentials(insecure.NewCredentials()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			defer client.Close()
 			at := fronts.Listen(t, s.Callers.ServeHTTP, s.Close)
 			admin := fronts.Listen(t, s.Operators.Serve, s.Close)
@@ -111,9 +109,7 @@ func wantSharedCount(t *testing.T, client quotadv1.QuotaServiceClient) {
 			Descriptors: map[string]string{"account": "43"}, Cost: proto.Int64(1)})
 	}
 	batch, err := client.CheckBatch(t.Context(), &m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	var passed int
 	seen := map[uint64]bool{}
 	for _, d := range batch.Decisions {
@@ -160,9 +156,7 @@ func wantChargedOnce(t *testing.T, at, admin string, client quotadv1.QuotaServic
 		Cost: proto.Int64(2), RequestId: "r1", Receipt: true}
 	batch, err := client.CheckBatch(t.Context(),
 		&quotadv1.CheckBatchRequest{Requests: []*quotadv1.CheckRequest{m, m}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	for i, d := range batch.Decisions {
 		if !d.Allowed || !d.Repeated || d.Remaining != 1 || d.Receipt == "" {
 			t.Errorf("repeated as number %d of a batch: %v", i, d)
@@ -227,9 +221,7 @@ func wantReset(t *testing.T, at, admin string) {
 func wantDeniedWithoutStore(t *testing.T, server *servers.Server, at, admin string,
 	client quotadv1.QuotaServiceClient) {
 	t.Helper()
-	if err := server.Close(); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, server.Close())
 	code, header, got := fronts.Call(t, "POST", at+"/v1/check",
 		`{"domain":"api","descriptors":{"account":"44"}}`)
 	if code != 503 || header.Get("Content-Type") != "application/problem+json" ||

@@ -14,6 +14,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/quotad/quotad/chaos/lab/fronts"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region/decide/admit"
 )
 
@@ -133,9 +134,7 @@ func wantValid(t *testing.T, at string, of *openapi3.Operation, r *http.Response
 // TestOpenAPIIsServed: both listeners serve the file.
 func TestOpenAPIIsServed(t *testing.T) {
 	file, err := os.ReadFile("../wire/openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	served(t, &fronts.Node{}, func(t *testing.T, s *front) {
 		for _, at := range []string{s.At, s.AdminAt} {
 			r, body := s.answer(t, http.MethodGet, "http://"+at+"/v1/openapi.yaml", "", "")
@@ -150,18 +149,12 @@ func TestOpenAPIIsServed(t *testing.T) {
 func (s *front) answer(t *testing.T, method, url, contentType, body string) (*http.Response, []byte) {
 	t.Helper()
 	q, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	q.Header.Set("Content-Type", contentType)
 	r, err := s.Web.Do(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	defer r.Body.Close()
 	text, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return r, text
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/bubble"
 	"github.com/quotad/quotad/chaos/lab/fronts"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/decide/admit"
 )
@@ -28,11 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func newServer(t testing.TB, n Node, log *slog.Logger) *Server {
 	t.Helper()
 	s := New(n, log, Options{})
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { suite.Must(t, s.Close()) })
 	return s
 }
 
@@ -93,9 +90,7 @@ func (s *front) calls(t *testing.T) (ends func() (web int, rpc error)) {
 func TestShutdownWaits(t *testing.T) {
 	served(t, slow(3*time.Second), func(t *testing.T, s *front) {
 		watch, err := healthv1.NewHealthClient(s.RPC).Watch(t.Context(), &healthv1.HealthCheckRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		if _, err := watch.Recv(); err != nil {
 			t.Fatal(err)
 		}

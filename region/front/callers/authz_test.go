@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/bubble"
 	"github.com/quotad/quotad/chaos/lab/fronts"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region/base/door"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/decide/queue"
@@ -22,14 +23,10 @@ import (
 func TestProxiesAreAnswered(t *testing.T) {
 	mapping, err := authz.Parse("authz.yaml", []byte("trusted: [192.0.2.1]\nrules:\n"+
 		"  - {domain: api, path: /v1/, descriptors: {account: {header: X-Account}}}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	strict, err := authz.Parse("authz.yaml", []byte("on_no_rule: deny\ntrusted: [192.0.2.1]\nrules:\n"+
 		"  - {domain: api, path: /v1/, descriptors: {account: {header: X-Account}}}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	for name, c := range map[string]struct {
 		mapping       *authz.Mapping
 		uri, account  string
@@ -81,9 +78,7 @@ func TestProxiesAreAnswered(t *testing.T) {
 // A client that reaches the node by itself cannot make a URI up. It is refused and counted.
 func TestStrangersAreNotBelieved(t *testing.T) {
 	mapping, err := authz.Parse("authz.yaml", []byte("rules:\n  - {domain: api, descriptors: {path: {path: all}}}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	node := &fronts.Node{Decision: fronts.With(fronts.Allowed(), func(d *admit.Decision) { d.ResetAfter = time.Second })}
 	s := startServer(node, fronts.Quiet(), Options{Proxies: mapping})
 	defer func() { _ = s.Close() }()
@@ -103,9 +98,7 @@ func TestStrangersAreNotBelieved(t *testing.T) {
 // and pass where the proxy fails open.
 func TestClientsOfProxiesNameNoTimeout(t *testing.T) {
 	m, err := authz.Parse("authz.yaml", []byte("rules: [{domain: api, descriptors: {k: {value: v}}}]\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	n := &fronts.Node{Decision: fronts.Allowed(), Wait: func(ctx context.Context, q admit.Request) error {
 		if _, ends := ctx.Deadline(); ends || q.Wait > proxyWait || q.Wait <= httpWait {
 			t.Errorf("it waits %v, its context ends by itself: %v", q.Wait, ends)
@@ -127,9 +120,7 @@ func TestClientsOfProxiesNameNoTimeout(t *testing.T) {
 // decided may pass.
 func TestProxiesWaitForRoom(t *testing.T) {
 	m, err := authz.Parse("authz.yaml", []byte("rules: [{domain: api, descriptors: {k: {value: v}}}]\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	bubble.Test(t, func(t *testing.T) {
 		s := startServer(&fronts.Node{Decision: fronts.Allowed()}, fronts.Quiet(), Options{Proxies: m})
 		defer func() { _ = s.Close() }() // it served nothing
@@ -159,9 +150,7 @@ func TestProxiesWaitForRoom(t *testing.T) {
 // did not decide is one: it has a header that says so, by which proxies know it.
 func TestEveryRefusalIs403ForNginx(t *testing.T) {
 	m, err := authz.Parse("authz.yaml", []byte("rules: [{domain: api, descriptors: {k: {value: v}}}]\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	for want, c := range map[string]struct {
 		node      *fronts.Node
 		busy      bool

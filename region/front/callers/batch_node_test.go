@@ -105,9 +105,7 @@ func wantBatchInOrder(t *testing.T, client quotadv1.QuotaServiceClient) {
 			Descriptors: map[string]string{"account": accounts[i]}, Cost: proto.Int64(costs[i])})
 	}
 	got, err := client.CheckBatch(t.Context(), m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	wantOrdered(t, "CheckBatch", len(got.Decisions), func(i int) (bool, string) {
 		d := got.Decisions[i]
 		if (d.Problem != "") != (costs[i] == 0) {

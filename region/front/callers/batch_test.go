@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quotad/quotad/chaos/lab/fronts"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/front/wire"
@@ -53,9 +54,7 @@ func TestBatch(t *testing.T) {
 				q.RequestId, q.Receipt = []string{"once", "again", ""}[i%3], i%4 == 0
 			}
 			got, err := quota(t, node).CheckBatch(t.Context(), m)
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			if len(got.Decisions) != size {
 				t.Fatalf("%d decisions for %d requests", len(got.Decisions), size)
 			}
@@ -78,9 +77,7 @@ func TestBatchOfWrongRequests(t *testing.T) {
 	m.Requests[3].Domain = ""
 	m.Requests[4].Descriptors = map[string]string{"\n": strings.Repeat("x", 257)}
 	got, err := quota(t, node).CheckBatch(t.Context(), m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	fronts.Equal(t, got.Decisions[0], wire.DecisionMessage(fronts.Allowed()))
 	for i, field := range []string{"cost", "request_id", "domain", `descriptors["\n"]`} {
 		d := got.Decisions[i+1]

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/fronts"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/decide/admit"
 )
@@ -56,9 +57,7 @@ func BenchmarkBatch(b *testing.B) {
 func handles[Q, A proto.Message](b *testing.B, request proto.Message, m Q,
 	handle func(context.Context, Q) (A, error)) {
 	raw, err := proto.Marshal(request)
-	if err != nil {
-		b.Fatal(err)
-	}
+	suite.Must(b, err)
 	var answer []byte
 	b.ReportAllocs()
 	for b.Loop() {

@@ -19,6 +19,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // rlqsClients names the variable that says to which address TestRLQSClients reports, and on how
@@ -38,23 +40,16 @@ type clients struct {
 func startClients(b *testing.B, address string, connections int) *clients {
 	b.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		b.Fatal(err)
-	}
+	suite.Must(b, err)
 	c := &clients{b: b, process: exec.Command(self, "-test.run=^TestRLQSClients$")}
 	c.process.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d", rlqsClients, address, connections))
 	c.process.Stderr = os.Stderr
 	out, err := c.process.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
+	suite.Must(b, err)
 	c.out = bufio.NewReader(out)
-	if c.in, err = c.process.StdinPipe(); err != nil {
-		b.Fatal(err)
-	}
-	if err := c.process.Start(); err != nil {
-		b.Fatal(err)
-	}
+	c.in, err = c.process.StdinPipe()
+	suite.Must(b, err)
+	suite.Must(b, c.process.Start())
 	return c
 }
 
@@ -116,9 +111,7 @@ func (f *fleet) open(ctx context.Context, address string, connections int) {
 	for range connections {
 		conn, err := grpc.NewClient("passthrough:///"+address,
 			grpc.WithTransportCredentials(insecure.NewCredentials()))
-		if err != nil {
-			f.Fatal(err)
-		}
+		suite.Must(f, err)
 		f.Cleanup(func() { _ = conn.Close() })
 		all = append(all, conn)
 	}
@@ -127,9 +120,7 @@ func (f *fleet) open(ctx context.Context, address string, connections int) {
 		stream, err := all[i%connections].NewStream(ctx, &service.Streams[0],
 			rlqsv3.RateLimitQuotaService_StreamRateLimitQuotas_FullMethodName,
 			grpc.ForceCodecV2(frameCodec{}))
-		if err != nil {
-			f.Fatal(err)
-		}
+		suite.Must(f, err)
 		f.send(ctx, stream, &rlqsv3.RateLimitQuotaUsageReports{Domain: "api"})
 		f.work.Go(func() { f.reports(ctx, stream, i) })
 		f.work.Go(func() { f.receives(stream) })

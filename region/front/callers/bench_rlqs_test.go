@@ -18,6 +18,7 @@ import (
 	"github.com/quotad/quotad/allocator/assign"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/fronts"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region/base/door"
 	"github.com/quotad/quotad/region/decide/envoys"
 )
@@ -136,9 +137,7 @@ type measured struct {
 func reportTo(b *testing.B, connections int, serve func(net.Listener) error, read func()) measured {
 	b.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
+	suite.Must(b, err)
 	d := door.New("grpc", door.Limits{Connections: 2 * rlqsStreams, PerAddress: 2 * rlqsStreams})
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = serve(d.Listener(l)) })
@@ -168,17 +167,13 @@ func reportTo(b *testing.B, connections int, serve func(net.Listener) error, rea
 func redisTime(b *testing.B, client *redis.Client) time.Duration {
 	b.Helper()
 	text, err := client.Info(b.Context(), "cpu").Result()
-	if err != nil {
-		b.Fatal(err)
-	}
+	suite.Must(b, err)
 	var sum float64
 	for _, name := range []string{"used_cpu_sys:", "used_cpu_user:"} {
 		_, after, _ := strings.Cut(text, name)
 		number, _, _ := strings.Cut(after, "\r\n")
 		n, err := strconv.ParseFloat(number, 64)
-		if err != nil {
-			b.Fatal(err)
-		}
+		suite.Must(b, err)
 		sum += n
 	}
 	return time.Duration(sum * float64(time.Second))
@@ -188,9 +183,7 @@ func redisTime(b *testing.B, client *redis.Client) time.Duration {
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		b.Fatal(err)
-	}
+	suite.Must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 

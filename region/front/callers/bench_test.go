@@ -14,6 +14,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/fronts"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/memory/store"
@@ -62,9 +63,7 @@ func bareScript(b *testing.B, node *fronts.Real, client *redis.Client) func(cont
 	var call algorithms.Items
 	call.Add(algorithms.Decide{Fence: guard, Commit: true, Costs: []quantity.Units{1},
 		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: bucket, Terms: terms}}}})
-	if err := client.ScriptLoad(b.Context(), algorithms.DecideScript.Source).Err(); err != nil {
-		b.Fatal(err)
-	}
+	suite.Must(b, client.ScriptLoad(b.Context(), algorithms.DecideScript.Source).Err())
 	keys := []string{store.TokenKey(store.Whole), bucket}
 	return func(ctx context.Context) error {
 		c := call
@@ -87,9 +86,7 @@ func bareScript(b *testing.B, node *fronts.Real, client *redis.Client) func(cont
 func percentiles(b *testing.B, callers int, call func(context.Context) error) {
 	// Connections are made before the time is measured.
 	for range callers {
-		if err := call(b.Context()); err != nil {
-			b.Fatal(err)
-		}
+		suite.Must(b, call(b.Context()))
 	}
 	took := make([]time.Duration, b.N)
 	var next atomic.Int64

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/decide/admit"
@@ -28,9 +29,7 @@ func BenchmarkCodec(b *testing.B) {
 		Share: 500, Sequence: 123_456}
 	b.Run("grpc/decode", func(b *testing.B) {
 		raw, err := proto.Marshal(&quotadv1.CheckRequest{Domain: "api", Descriptors: descriptors})
-		if err != nil {
-			b.Fatal(err)
-		}
+		suite.Must(b, err)
 		decodes(b, func() (admit.Request, error) {
 			var m quotadv1.CheckRequest
 			if err := proto.Unmarshal(raw, &m); err != nil {
@@ -42,9 +41,7 @@ func BenchmarkCodec(b *testing.B) {
 	})
 	b.Run("json/decode", func(b *testing.B) {
 		body, err := json.Marshal(map[string]any{"domain": "api", "descriptors": descriptors})
-		if err != nil {
-			b.Fatal(err)
-		}
+		suite.Must(b, err)
 		decodes(b, func() (admit.Request, error) { return decodeCheck(body) })
 	})
 	b.Run("grpc/encode", func(b *testing.B) {

@@ -14,6 +14,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/fronts"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region/decide/admit"
 )
 
@@ -113,9 +114,7 @@ func headersOf(t *testing.T, at string, kind algorithms.Kind) string {
 	t.Helper()
 	r, err := http.Post(at+"/v1/check", "application/json", strings.NewReader(
 		fmt.Sprintf(`{"domain":%q,"descriptors":{"account":"42"}}`, kind)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	_ = r.Body.Close()
 	policy, limit := items(t, r.Header, "RateLimit-Policy")[string(kind)],
 		items(t, r.Header, "RateLimit")[string(kind)]

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/quotad/quotad/chaos/lab/fronts"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/front/wire"
 )
@@ -23,17 +24,13 @@ import (
 func (s *front) answerTo(t *testing.T, sent string) (code int, problem wire.Problem) {
 	t.Helper()
 	conn, err := s.Client.DialContext(t.Context(), "tcp", s.At)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	defer conn.Close()
 	if _, err := io.WriteString(conn, sent); err != nil {
 		t.Fatal(err)
 	}
 	r, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	defer r.Body.Close()
 	_ = json.NewDecoder(r.Body).Decode(&problem)
 	return r.StatusCode, problem

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/quotad/quotad/chaos/lab/fronts"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // reflected returns the services that a server lists, and the files that describe one of them with
@@ -24,18 +25,12 @@ func reflected(t *testing.T, conn *grpc.ClientConn,
 	symbol string) ([]string, protodesc.Resolver) {
 	t.Helper()
 	stream, err := reflectionv1.NewServerReflectionClient(conn).ServerReflectionInfo(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	ask := func(q *reflectionv1.ServerReflectionRequest) *reflectionv1.ServerReflectionResponse {
 		t.Helper()
-		if err := stream.Send(q); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, stream.Send(q))
 		m, err := stream.Recv()
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		return m
 	}
 	var services []string
@@ -48,9 +43,7 @@ func reflected(t *testing.T, conn *grpc.ClientConn,
 	add := func(m *reflectionv1.ServerReflectionResponse) {
 		for _, text := range m.GetFileDescriptorResponse().GetFileDescriptorProto() {
 			file := &descriptorpb.FileDescriptorProto{}
-			if err := proto.Unmarshal(text, file); err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, proto.Unmarshal(text, file))
 			if !known[file.GetName()] {
 				known[file.GetName()] = true
 				set.File = append(set.File, file)
@@ -73,16 +66,12 @@ func reflected(t *testing.T, conn *grpc.ClientConn,
 			}
 		}
 	}
-	if err := stream.CloseSend(); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, stream.CloseSend())
 	if _, err := stream.Recv(); !errors.Is(err, io.EOF) {
 		t.Errorf("reflection ends with %v", err)
 	}
 	files, err := protodesc.NewFiles(set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return services, files
 }
 
@@ -101,18 +90,12 @@ func TestCallsByReflection(t *testing.T) {
 			t.Errorf("reflection lists %v, without %s", services, c.service)
 		}
 		found, err := files.FindDescriptorByName(protoreflect.FullName(c.service))
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		method := found.(protoreflect.ServiceDescriptor).Methods().ByName(
 			protoreflect.Name(c.method))
 		q, a := dynamicpb.NewMessage(method.Input()), dynamicpb.NewMessage(method.Output())
-		if err := protojson.Unmarshal([]byte(c.request), q); err != nil {
-			t.Fatal(err)
-		}
-		if err := conn.Invoke(t.Context(), "/"+c.service+"/"+c.method, q, a); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, protojson.Unmarshal([]byte(c.request), q))
+		suite.Must(t, conn.Invoke(t.Context(), "/"+c.service+"/"+c.method, q, a))
 		field := method.Output().Fields().ByName(protoreflect.Name(c.field))
 		inside := protoreflect.Message(a)
 		if field == nil { // of the decision in the answer

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quotad/quotad/chaos/lab/fronts"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/front/wire"
@@ -83,9 +84,7 @@ func TestGRPCRefund(t *testing.T) {
 	node := &fronts.Node{GivenBack: again(partly())}
 	client := quota(t, node)
 	got, err := client.Refund(t.Context(), &quotadv1.RefundRequest{Receipt: fronts.Receipt})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	fronts.Equal(t, got, &quotadv1.RefundResponse{Repeated: true, Refunded: []*quotadv1.Refunded{
 		{Limit: "account-minute", Units: 2}, {Limit: "queue", Reason: "turn promised"}}})
 	_, err = client.Refund(t.Context(), &quotadv1.RefundRequest{})

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quotad/quotad/chaos/lab/fronts"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/play/envoy"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/barrier"
@@ -25,9 +26,7 @@ func reported(f *testing.F, domain string, ids ...map[string]string) []byte {
 				NumRequestsAllowed: 1 << (63 * i), NumRequestsDenied: 5})
 	}
 	raw, err := proto.Marshal(m)
-	if err != nil {
-		f.Fatal(err)
-	}
+	suite.Must(f, err)
 	return raw
 }
 
@@ -44,9 +43,7 @@ func FuzzReports(f *testing.F) {
 	d, err := policy.Parse("limits.yaml", []byte("version: 1\nregions: {here: {weight: 1}}\nlimits:\n"+
 		assignable+"  - {name: whole, domain: whole, key: [any], algorithm: token_bucket, limit: 1000, window: 1s, burst: 1000, assign: {}}\n"+
 		"  - {name: both, domain: api, key: [account, user], algorithm: token_bucket, limit: 60000, window: 60s, assign: {}}\n"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	suite.Must(f, err)
 	open := rules.New(barrier.Only(d, "here"), nil)
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		store := &fronts.Generous{OwnRules: open}
@@ -60,9 +57,8 @@ func FuzzReports(f *testing.F) {
 				continue
 			}
 			if s == nil {
-				if s, err = a.Open(m.GetDomain()); err != nil {
-					t.Fatal(err)
-				}
+				s, err = a.Open(m.GetDomain())
+				suite.Must(t, err)
 			}
 			usages := usagesOf(m)
 			for _, u := range usages {
@@ -88,13 +84,9 @@ func FuzzReports(f *testing.F) {
 // tell has an Envoy told what an assigner sends.
 func tell(t *testing.T, judge *envoy.Envoy, now time.Duration, all []envoys.Assignment) {
 	raw, err := proto.Marshal(assignmentsMessage(all))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	m := &rlqsv3.RateLimitQuotaResponse{}
-	if err := proto.Unmarshal(raw, m); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, proto.Unmarshal(raw, m))
 	judge.Received(now, m)
 	if len(judge.Faults) > 0 {
 		t.Fatal(judge.Faults)

@@ -44,9 +44,7 @@ func envoyOn(t *testing.T, ctx context.Context, conn grpc.ClientConnInterface) *
 	ctx, cancel := context.WithTimeout(ctx, suite.Patience)
 	t.Cleanup(cancel)
 	stream, err := rlqsv3.NewRateLimitQuotaServiceClient(conn).StreamRateLimitQuotas(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return &proxy{t, stream, envoy.New(envoy.Config{}), time.Now(), cancel}
 }
 
@@ -211,17 +209,13 @@ func wantNoText(t *testing.T, conn grpc.ClientConnInterface) {
 	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true},
 		rlqsv3.RateLimitQuotaService_StreamRateLimitQuotas_FullMethodName,
 		grpc.ForceCodecV2(wordsOut{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	m := text(1, "api")
 	for _, value := range []string{"\xff", "44", "\xed\xa0\x80"} { // the last is half a surrogate pair
 		m = append(m, text(2, string(text(1, string(text(1, string(append(text(1, "account"),
 			text(2, value)...)))))))...)
 	}
-	if err := stream.SendMsg(m); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, stream.SendMsg(m))
 	got := &rlqsv3.RateLimitQuotaResponse{}
 	if err := stream.RecvMsg(got); err != nil || len(got.GetBucketAction()) != 1 ||
 		got.GetBucketAction()[0].GetBucketId().GetBucket()["account"] != "44" ||
@@ -351,9 +345,7 @@ func TestRLQSRefused(t *testing.T) {
 	var all []*envoys.Stream
 	for range envoys.MaxStreams {
 		one, err := node.Envoys().Open("api")
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		all = append(all, one)
 	}
 	says := func(code codes.Code, says string) {

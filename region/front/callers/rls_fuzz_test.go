@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/chaos/lab/fronts"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/decide/admit"
 )
@@ -21,9 +22,7 @@ func FuzzRLS(f *testing.F) {
 	d, err := policy.Parse("limits.yaml", []byte("version: 1\nregions: {here: {weight: 1}}\nlimits:\n"+
 		"  - {name: a, domain: api, key: [account, a/2], algorithm: fixed_window, limit: 100, window: 1m}\n"+
 		"  - {name: b, domain: api, entries: [{key: a, value: x*, shared: true}, {key: a}], algorithm: fixed_window, limit: 100, window: 1m}\n"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	suite.Must(f, err)
 	matcher := d.Compile()
 	node := &fronts.Node{Decide: func(q admit.Request) (admit.Decision, error) {
 		decision := admit.Decision{Allowed: true, Met: make([]admit.Met, len(q.Lists))}

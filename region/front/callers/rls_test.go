@@ -20,6 +20,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/fronts"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/front/audit"
@@ -255,9 +256,7 @@ func TestEnvoyAddsHeaders(t *testing.T) {
 		{"envoy: other=1", ""},
 	} {
 		r, err := s.rls.limit(t.Context(), asking(step.ask), "envoy", 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		var lines []string
 		for _, h := range r.GetResponseHeadersToAdd() {
 			lines = append(lines, h.GetKey()+": "+h.GetValue())

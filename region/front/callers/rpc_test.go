@@ -24,6 +24,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fronts"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/decide/admit"
@@ -46,9 +47,7 @@ func dialed(t testing.TB, s *Server) *grpc.ClientConn {
 			error) {
 			return l.DialContext(ctx)
 		}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	t.Cleanup(func() {
 		if err := errors.Join(conn.Close(), s.Close()); err != nil {
 			t.Error(err)
@@ -112,14 +111,10 @@ func TestGRPCDecisions(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			client := quota(t, &fronts.Node{Decision: c.decision})
 			checked, err := client.Check(t.Context(), &quotadv1.CheckRequest{Domain: "api"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			fronts.Equal(t, checked.Decision, c.want)
 			peeked, err := client.Peek(t.Context(), &quotadv1.PeekRequest{Domain: "api"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			fronts.Equal(t, peeked.Decision, c.want)
 		})
 	}
@@ -299,16 +294,10 @@ func TestGRPCPanic(t *testing.T) {
 func TestReflection(t *testing.T) {
 	stream, err := reflectionv1.NewServerReflectionClient(dialed(t,
 		newServer(t, &fronts.Node{}, fronts.Quiet()))).ServerReflectionInfo(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stream.Send(&reflectionv1.ServerReflectionRequest{MessageRequest: &reflectionv1.ServerReflectionRequest_ListServices{}}); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
+	suite.Must(t, stream.Send(&reflectionv1.ServerReflectionRequest{MessageRequest: &reflectionv1.ServerReflectionRequest_ListServices{}}))
 	m, err := stream.Recv()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	if !strings.Contains(m.String(), "quotad.v1.QuotaService") || !strings.Contains(m.String(),
 		"grpc.health.v1.Health") {
 		t.Errorf("reflection lists %v", m)

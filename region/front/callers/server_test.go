@@ -23,6 +23,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/bubble"
 	"github.com/quotad/quotad/chaos/lab/fronts"
 	"github.com/quotad/quotad/chaos/lab/network"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/front/wire"
 )
@@ -38,11 +39,7 @@ func startServer(n Node, log *slog.Logger, o Options) *Server {
 func newServer(t testing.TB, n Node, log *slog.Logger) *Server {
 	t.Helper()
 	s := startServer(n, log, Options{})
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { suite.Must(t, s.Close()) })
 	return s
 }
 
@@ -103,18 +100,14 @@ func TestSlowRequestsEnd(t *testing.T) {
 func (s *front) raw(t *testing.T, sent string) (string, time.Duration) {
 	t.Helper()
 	conn, err := s.Client.DialContext(t.Context(), "tcp", s.At)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	defer conn.Close()
 	start := time.Now()
 	if _, err := io.WriteString(conn, sent); err != nil {
 		t.Fatal(err)
 	}
 	got, err := io.ReadAll(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return string(got), time.Since(start)
 }
 
@@ -122,9 +115,7 @@ func (s *front) raw(t *testing.T, sent string) (string, time.Duration) {
 func (s *front) serving(t *testing.T, service string) healthv1.HealthCheckResponse_ServingStatus {
 	t.Helper()
 	got, err := healthv1.NewHealthClient(s.RPC).Check(t.Context(), &healthv1.HealthCheckRequest{Service: service})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return got.Status
 }
 
@@ -140,16 +131,12 @@ func TestHealthFollowsReadiness(t *testing.T) {
 		defer cancel()
 		long := &healthv1.HealthCheckRequest{Service: strings.Repeat("s", maxServiceName+1)}
 		refused, err := healthv1.NewHealthClient(s.RPC).Watch(ctx, long)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		if _, err := refused.Recv(); status.Code(err) != codes.InvalidArgument {
 			t.Errorf("a name of %d bytes: %v", maxServiceName+1, err)
 		}
 		watch, err := healthv1.NewHealthClient(s.RPC).Watch(ctx, &healthv1.HealthCheckRequest{Service: quotaService})
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		for _, c := range []struct {
 			change func()
 			want   healthv1.HealthCheckResponse_ServingStatus
@@ -163,9 +150,7 @@ func TestHealthFollowsReadiness(t *testing.T) {
 			start := time.Now()
 			c.change()
 			seen, err := watch.Recv()
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			if took := time.Since(start); seen.Status != c.want || took > readyEvery {
 				t.Errorf("a watcher sees %v after %v, want %v within %v", seen.Status, took, c.want, readyEvery)
 			}
@@ -210,9 +195,7 @@ func TestCallerGivesUp(t *testing.T) {
 	}}
 	served(t, node, func(t *testing.T, s *front) {
 		conn, err := s.Client.DialContext(t.Context(), "tcp", s.At)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		fmt.Fprintf(conn, "POST /v1/check HTTP/1.1\r\nHost: node\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(fronts.Request), fronts.Request)
 		synctest.Wait()
 		conn.Close()
@@ -227,9 +210,7 @@ func TestListenerFails(t *testing.T) {
 	network := network.New()
 	defer network.Close()
 	l, err := network.Host("server").Listen(8081)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	l.Close()
 	s := newServer(t, &fronts.Node{}, fronts.Quiet())
 	if err := s.ServeGRPC(l); !errors.Is(err, net.ErrClosed) || !strings.Contains(err.Error(), "serve gRPC on "+l.Addr().String()) {

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/quotad/quotad/chaos/lab/fronts"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/front/wire"
@@ -24,18 +25,15 @@ func TestGRPCTake(t *testing.T) {
 			Descriptors: map[string]string{"account": "42"}, Units: units, Admitted: 3, Denied: 4})
 	}
 	got, err := take(100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	fronts.Equal(t, got, &quotadv1.TakeResponse{Units: 100, Decision: wire.DecisionMessage(fronts.Allowed()),
 		SpendWithin: durationpb.New(time.Second), Receipt: fronts.Receipt})
 	if q := node.Taken[0]; q.Domain != "api" || q.Descriptors["account"] != "42" || q.Units != 100 ||
 		q.Admitted != 3 || q.Denied != 4 || q.Caller == "" {
 		t.Errorf("the node was asked for %+v", q)
 	}
-	if got, err = take(0); err != nil {
-		t.Fatal(err)
-	}
+	got, err = take(0)
+	suite.Must(t, err)
 	fronts.Equal(t, got, &quotadv1.TakeResponse{})
 	_, err = take(-1)
 	wantViolations(t, err, "units")
@@ -53,9 +51,7 @@ func TestGRPCGiveBack(t *testing.T) {
 	node := &fronts.Node{GivenBack: again(partly())}
 	client := quota(t, node)
 	got, err := client.GiveBack(t.Context(), &quotadv1.GiveBackRequest{Receipt: fronts.Receipt, Units: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	fronts.Equal(t, got, &quotadv1.GiveBackResponse{Repeated: true, Refunded: []*quotadv1.Refunded{
 		{Limit: "account-minute", Units: 2}, {Limit: "queue", Reason: "turn promised"}}})
 	_, err = client.GiveBack(t.Context(), &quotadv1.GiveBackRequest{Units: 2})

@@ -16,6 +16,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/collector"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/fronts"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/front/authz"
@@ -36,15 +37,11 @@ const secret = "alice"
 func tracer(t testing.TB, sample float64) (*tracing.Tracer, *collector.Collector) {
 	t.Helper()
 	c, err := collector.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	t.Cleanup(c.Close)
 	made, err := tracing.Open(tracing.Options{Endpoint: c.Endpoint, Sample: sample,
 		Region: "here", Node: "n1", Log: fronts.Quiet()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	t.Cleanup(func() { _ = made.Close(t.Context()) })
 	return made, c
 }
@@ -53,11 +50,7 @@ func tracer(t testing.TB, sample float64) (*tracing.Tracer, *collector.Collector
 func tracedServer(t testing.TB, n Node, by *tracing.Tracer, proxies *authz.Mapping) *Server {
 	t.Helper()
 	s := startServer(n, fronts.Quiet(), Options{Traces: by, Proxies: proxies})
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { suite.Must(t, s.Close()) })
 	return s
 }
 
@@ -114,9 +107,7 @@ func aMapping(t *testing.T) *authz.Mapping {
 	t.Helper()
 	m, err := authz.Parse("authz.yaml", []byte("rules: [{domain: api, "+
 		"descriptors: {account: {value: "+secret+"}}}]\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return m
 }
 
@@ -132,9 +123,7 @@ func TestSpansOfRealCalls(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := by.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, by.Close(t.Context()))
 	for _, span := range c.Spans() {
 		name := span.GetName()
 		if _, known := all[name]; !known {
@@ -168,9 +157,7 @@ func TestSamplingNothing(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := by.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, by.Close(t.Context()))
 	if n := len(c.Spans()); n > 0 {
 		t.Errorf("%d spans came", n)
 	}
@@ -186,9 +173,7 @@ func TestSpansOfWhatIsNotDecided(t *testing.T) {
 	send(s, "/v1/peek", `{"domain":"api"}`)
 	node.Err = &admit.FieldError{Field: "descriptors." + secret, Problem: "is wrong"}
 	send(s, "/v1/check", `{"domain":"api"}`)
-	if err := by.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, by.Close(t.Context()))
 	spans := c.Spans()
 	if len(spans) != 1 || spans[0].GetStatus().GetMessage() != "not decided" ||
 		strings.Contains(spans[0].String(), secret) {

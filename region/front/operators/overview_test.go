@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quotad/quotad/chaos/lab/fronts"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/quantity"
@@ -36,9 +37,7 @@ func asks(t *testing.T, s *Server, target string, code int, into proto.Message) 
 		t.Fatalf("%s: %d %s, want %d", target, w.Code, w.Body, code)
 	}
 	if into != nil {
-		if err := asjson.Unmarshal(w.Body.Bytes(), into); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, asjson.Unmarshal(w.Body.Bytes(), into))
 	}
 	return w.Body.String()
 }
@@ -104,9 +103,7 @@ regions: {r: {weight: 1}}
 limits:
   - {name: m, domain: api, key: [account], algorithm: fixed_window, limit: 9, window: month, timezone: Europe/Berlin}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	var e quotadv1.ExplainResponse
 	text := asks(t, newServer(t, &fronts.Node{Open: d}, Options{}), "/v1/explain/m?account=42", 200, &e)
 	if want := d.Limits[0].WindowAt(time.Now()); e.Window.AsDuration() != want ||
@@ -127,9 +124,7 @@ limits:
   - {name: three, domain: api, key: [user], algorithm: fixed_window, limit: 9, window: 1m}
   - {name: three, domain: web, key: [user], algorithm: fixed_window, limit: 9, window: 1m}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	for _, c := range []struct {
 		p     place
 		want  string // of the completed one
@@ -225,9 +220,7 @@ func TestManyLimitsAreBounded(t *testing.T) {
 		f.Units[fmt.Sprintf("l%d", i)] = admit.LimitUnits{Admitted: float64(i), Denied: 1e300}
 	}
 	d, err := policy.Parse("limits.yaml", []byte(text.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	f.Open = d
 	all := newServer(t, f, Options{}).limitViews()
 	if len(all) != 256 || all[0].Limit != "l299" || quantity.Units(all[0].DeniedUnits) < 1<<50 {

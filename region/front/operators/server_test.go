@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/bubble"
 	"github.com/quotad/quotad/chaos/lab/fronts"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region/front/wire"
 )
 
@@ -26,11 +27,7 @@ func startServer(n *fronts.Node, o Options) *Server {
 func newServer(t testing.TB, n *fronts.Node, o Options) *Server {
 	t.Helper()
 	s := startServer(n, o)
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { suite.Must(t, s.Close()) })
 	return s
 }
 
@@ -54,9 +51,7 @@ func served(t *testing.T, node *fronts.Node, o Options, f func(t *testing.T, s *
 func TestRebindingOverTheWire(t *testing.T) {
 	s := newServer(t, &fronts.Node{}, Options{})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = s.Serve(l) })
 	defer serving.Wait()
@@ -65,14 +60,10 @@ func TestRebindingOverTheWire(t *testing.T) {
 		l.Addr().String(): http.StatusOK} {
 		r, err := http.NewRequestWithContext(context.Background(), http.MethodGet,
 			"http://"+l.Addr().String()+"/v1/status", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		r.Host = host
 		got, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		text, _ := io.ReadAll(got.Body)
 		_ = got.Body.Close()
 		if got.StatusCode != want {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/fronts"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/front/asjson"
@@ -34,16 +35,12 @@ func watched(ctx context.Context, t *testing.T, by http.RoundTripper,
 	url, token string) *http.Response {
 	t.Helper()
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/v1/watch", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	if token != "" {
 		q.Header.Set("Authorization", "Bearer "+token)
 	}
 	r, err := by.RoundTrip(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	return r
 }
 
@@ -119,9 +116,7 @@ func TestWatch(t *testing.T) {
 			if err == io.EOF {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			suite.Must(t, err)
 			if !o.At.AsTime().After(last) || o.Node != "n1" {
 				t.Fatalf("event %d: %v", events, o)
 			}
@@ -201,9 +196,7 @@ func TestStalledWatchersAreCutOff(t *testing.T) {
 	node := &fronts.Node{State: region.Status{Region: "us-east", Node: strings.Repeat("n", 32<<10)}}
 	served(t, node, Options{}, func(t *testing.T, s *front) {
 		conn, err := s.Client.DialContext(t.Context(), "tcp", s.AdminAt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		defer conn.Close()
 		fmt.Fprint(conn, "GET /v1/watch HTTP/1.1\r\nHost: node\r\n\r\n")
 		synctest.Wait()
@@ -223,15 +216,11 @@ func TestWhoMayNoMoreWatch(t *testing.T) {
 	token, hashed := roles.NewToken()
 	may := func(role string) {
 		text := fmt.Sprintf("callers:\n  - {name: me, roles: [%s], tokens: [%q]}\n", role, hashed)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	may("read")
 	book, err := roles.OpenBook(path, func(error) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite.Must(t, err)
 	s := newServer(t, &fronts.Node{}, Options{Roles: book,
 		Port: wire.Port{Guard: roles.NewGuard("admin", book, fronts.Quiet())}})
 	web := httptest.NewServer(s.http.Handler)
@@ -303,14 +292,10 @@ func TestWatchesAreCompressed(t *testing.T) {
 		defer by.CloseIdleConnections()
 		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
 			"http://"+s.AdminAt+"/v1/watch", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		q.Header.Set("Accept-Encoding", "gzip")
 		r, err := by.RoundTrip(q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		defer r.Body.Close()
 		wire := &wireReader{from: r.Body}
 		unpacked, err := gzip.NewReader(wire)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/chaos/lab/fronts"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region/front/roles"
 )
 
@@ -28,9 +29,7 @@ func TestAttackRebinding(t *testing.T) {
 		l := listenerAt(map[bool]string{true: "127.0.0.1:8083", false: "10.0.0.1:8083"}[loopback])
 		r, err := http.NewRequestWithContext(baseContext(l), method, "http://x"+path,
 			strings.NewReader("{}"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		suite.Must(t, err)
 		r.Host = host
 		r.Header.Set("Content-Type", "application/json")
 		// What a browser sends for a page of that host.

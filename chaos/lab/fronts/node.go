@@ -1,5 +1,5 @@
 // Package fronts stands behind the servers of a node in their tests: a node that gives the answers a
-// test sets, and a real one; callers with roles and certificates; and ways to ask.
+// test sets, and a real one of chaos/lab/cluster; callers with roles; and ways to serve and to ask.
 package fronts
 
 import (

@@ -16,7 +16,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -582,13 +581,8 @@ func TestAdminOverHTTP2(t *testing.T) {
 
 // BenchmarkGuard is what a call with a token takes, beside one without roles.
 func BenchmarkGuard(b *testing.B) {
-	token, hashed := roles.NewToken()
-	path := filepath.Join(b.TempDir(), "roles.yaml")
-	suite.Must(b, os.WriteFile(path, []byte("callers: [{name: a, roles: [check], tokens: ['"+hashed+"']}]"), 0o600))
-	book, err := roles.OpenBook(path, func(error) {})
-	suite.Must(b, err)
-	g := roles.NewGuard("api", book, fronts.Quiet())
-	header := "Bearer " + token
+	callers := fronts.NewRoles(b)
+	g, header := callers.Guard("api"), "Bearer "+callers.Tokens[roles.Check]
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := g.Admit("/quotad.v1.QuotaService/Check", roles.Credentials{Authorization: header}); err != nil {

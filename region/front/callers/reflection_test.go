@@ -86,8 +86,10 @@ func TestCallsByReflection(t *testing.T) {
 			`{"entries":[{"key":"account","value":"42"}]}]}`, "overall_code", "1"},
 	} {
 		services, files := reflected(t, conn, c.service)
-		if !slices.Contains(services, c.service) {
-			t.Errorf("reflection lists %v, without %s", services, c.service)
+		for _, want := range []string{c.service, "grpc.health.v1.Health"} {
+			if !slices.Contains(services, want) {
+				t.Errorf("reflection lists %v, without %s", services, want)
+			}
 		}
 		found, err := files.FindDescriptorByName(protoreflect.FullName(c.service))
 		suite.Must(t, err)

@@ -16,7 +16,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
-	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/proto"
@@ -287,19 +286,5 @@ func TestGRPCPanic(t *testing.T) {
 		if !strings.Contains(log.String(), "panic=boom") {
 			t.Errorf("after %s the log has no panic: %s", name, log.String())
 		}
-	}
-}
-
-// TestReflection: grpcurl and similar tools see the service.
-func TestReflection(t *testing.T) {
-	stream, err := reflectionv1.NewServerReflectionClient(dialed(t,
-		newServer(t, &fronts.Node{}, fronts.Quiet()))).ServerReflectionInfo(t.Context())
-	suite.Must(t, err)
-	suite.Must(t, stream.Send(&reflectionv1.ServerReflectionRequest{MessageRequest: &reflectionv1.ServerReflectionRequest_ListServices{}}))
-	m, err := stream.Recv()
-	suite.Must(t, err)
-	if !strings.Contains(m.String(), "quotad.v1.QuotaService") || !strings.Contains(m.String(),
-		"grpc.health.v1.Health") {
-		t.Errorf("reflection lists %v", m)
 	}
 }

@@ -40,11 +40,7 @@ func newApplying(t *testing.T) *applying {
 
 // post applies a text, and returns the status, the answer, and the act and outcome that were
 // audited.
-func (a *applying) post(contentType, text string) (code int, answer, acts string) {
-	return a.postTo("/v1/apply", contentType, text)
-}
-
-func (a *applying) postTo(path, contentType, text string) (code int, answer, acts string) {
+func (a *applying) post(path, contentType, text string) (code int, answer, acts string) {
 	a.audit.Reset()
 	q := httptest.NewRequest(http.MethodPost, path, strings.NewReader(text))
 	q.Header.Set("Content-Type", contentType)
@@ -79,7 +75,7 @@ func TestApply(t *testing.T) {
 		{"JSON", "application/json", versioned(9, ""), 415, "Content-Type: application/yaml", ""},
 		{"too much", yaml, strings.Repeat("#", policy.MaxDocumentBytes+1), 413, "larger than 1048576 bytes", ""},
 	} {
-		code, answer, acts := a.post(c.kind, c.text)
+		code, answer, acts := a.post("/v1/apply", c.kind, c.text)
 		if code != c.code || !strings.Contains(answer, c.says) || acts != c.acts {
 			t.Errorf("%s: %d %s, audited %q; want %d, %s, %q", c.name, code, answer, acts, c.code, c.says, c.acts)
 		}
@@ -92,11 +88,11 @@ func TestApplyAFarVersion(t *testing.T) {
 	far := versioned(policy.MaxVersion, "")
 	for path, want := range map[string]string{"/v1/apply": "quotad limits apply --yes", "/v1/apply?yes=false": "quotad limits apply --yes",
 		"/v1/apply?yes=1": "quotad limits apply --yes"} {
-		if code, answer, acts := a.postTo(path, "application/yaml", far); code != 409 || !strings.Contains(answer, want) || acts != "document failed;" {
+		if code, answer, acts := a.post(path, "application/yaml", far); code != 409 || !strings.Contains(answer, want) || acts != "document failed;" {
 			t.Errorf("%s: %d %s, audited %q", path, code, answer, acts)
 		}
 	}
-	if code, answer, acts := a.postTo("/v1/apply?yes=true", "application/yaml", far); code != 200 || acts != "document done;" {
+	if code, answer, acts := a.post("/v1/apply?yes=true", "application/yaml", far); code != 200 || acts != "document done;" {
 		t.Errorf("with the word: %d %s, audited %q", code, answer, acts)
 	}
 }
@@ -105,7 +101,7 @@ func TestApplyAFarVersion(t *testing.T) {
 func TestApplyWithoutTheStore(t *testing.T) {
 	a := newApplying(t)
 	a.node.Err = store.Failed("127.0.0.1:6379", "script adopt", errors.New("connection refused"))
-	code, answer, acts := a.post("application/yaml", versioned(4, ""))
+	code, answer, acts := a.post("/v1/apply", "application/yaml", versioned(4, ""))
 	if code != 503 || !strings.Contains(answer, "connection refused") || acts != "document failed;" {
 		t.Errorf("%d %s, audited %q", code, answer, acts)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/fronts"
 	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/front/asjson"
 	"github.com/quotad/quotad/region/front/wire"
 )
 
@@ -64,10 +65,9 @@ func TestBuckets(t *testing.T) {
 	})
 }
 
-func TestStatusPage(t *testing.T) {
-	node := &fronts.Node{State: fronts.Status()}
-	s := newServer(t, node, Options{})
-	want := "200\n" + fronts.JSONType + `{"region":"us-east","node":"n1","version":"` + version() + `","epoch":"3:abc","generation":2,"ready":true,` +
+// statusText is fronts.Status as JSON, with what is told of its members and counters.
+func statusText(members, counters string) string {
+	return `{"region":"us-east","node":"n1","version":"` + version() + `","epoch":"3:abc","generation":2,"ready":true,` +
 		`"store":{"kind":"sentinel","address":"127.0.0.1:26379/main","data":["0123abcd"],"last_loss":"1970-01-01T01:00:00Z","losses":1,"out_of_reach":["quotad"],"maxmemory_policy":"noeviction",` +
 		`"refusing":[{"kind":"OOM","calls":7,"advice":"raise its maxmemory"}],` +
 		`"id":"ab12","stopped":"two stores: mend it","rivals":[{"node":"us-east/n2","id":"cd34",` +
@@ -75,13 +75,28 @@ func TestStatusPage(t *testing.T) {
 		`"recovery":{"waiting":3,"partly_known":2,"recovered":8,"limits":[],"closed":[]},"journal":{"incarnation":2,"sequence":9,"rows":4,"checkpoints":3,"whole":true,"failed":false},` +
 		`"local":{"buckets":1,"units":7,"unbooked":5},` +
 		`"peers":[{"region":"eu-west","heard":true,"age_ms":120.5,"round_trip_ms":80,"degraded":true,"clock_apart_ms":-30}],` +
-		`"members":["eu-west/n1","us-east/n1","us-east/n2"],"mates":["us-east/n2"],` +
-		`"counters":{"asks":0,"asks_declined":0,"asks_dropped":0,"asks_refused":0,"calls_unanswered":0,"events_dropped":0,"hints_dropped":0,"hints_published":0,"messages_implausible":0,"units_borrowed":26,"units_lent":0,"units_regained":0,"units_returned":0},"documents":{"open":[],"regions":[],"limits":[],"held":0}}`
+		`"members":[` + members + `],"mates":["us-east/n2"],` +
+		`"counters":{` + counters + `},"documents":{"open":[],"regions":[],"limits":[],"held":0}}`
+}
+
+func TestStatusPage(t *testing.T) {
+	node := &fronts.Node{State: fronts.Status()}
+	s := newServer(t, node, Options{})
+	want := "200\n" + fronts.JSONType + statusText(`"eu-west/n1","us-east/n1","us-east/n2"`,
+		`"asks":0,"asks_declined":0,"asks_dropped":0,"asks_refused":0,"calls_unanswered":0,"events_dropped":0,"hints_dropped":0,"hints_published":0,"messages_implausible":0,"units_borrowed":26,"units_lent":0,"units_regained":0,"units_returned":0`)
 	fronts.Compare(t, fronts.Exchange(s.http.Handler, "GET", "/v1/status", "", ""), want)
 	node.SetReady(errors.New("the store is not open"))
 	got := fronts.Exchange(s.http.Handler, "GET", "/v1/status", "", "")
 	if !strings.Contains(got, `"ready":false,"not_ready":"the store is not open",`) {
 		t.Errorf("a node that is not ready says %s", got)
+	}
+}
+
+// TestStatusMessage: other nodes are told all of a status but what only the node itself is asked for.
+func TestStatusMessage(t *testing.T) {
+	fronts.Compare(t, string(asjson.Marshal(statusMessage(fronts.Status(), nil))), statusText("", ""))
+	if statusMessage(fronts.Status(), errors.New("the store is not open")).Ready {
+		t.Error("a node that is not ready says that it is")
 	}
 }
 

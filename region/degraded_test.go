@@ -13,6 +13,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/memory/rules"
 )
@@ -216,9 +217,9 @@ func TestBucketErrors(t *testing.T) {
 			request("a").Descriptors); !errors.Is(err, rules.ErrNoSuchBucket) {
 			t.Errorf("a limit that is not there: %v", err)
 		}
-		var field *admit.FieldError
+		var field *invalid.Field
 		if _, err := us.Bucket(t.Context(), "second", "", request("a").Descriptors); !errors.As(err,
-			&field) || field.Field != "domain" {
+			&field) || field.Name != "domain" {
 			t.Errorf("no domain: %v", err)
 		}
 		b, err := us.Bucket(t.Context(), "second", "api",

@@ -20,6 +20,7 @@ import (
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/memory/store"
 )
@@ -128,8 +129,8 @@ func TestCostsAboveTheEntitlement(t *testing.T) {
 			}
 			q := request("a")
 			q.Cost = 0
-			var field *admit.FieldError
-			if _, err := n.Check(t.Context(), q); !errors.As(err, &field) || field.Field != "cost" {
+			var field *invalid.Field
+			if _, err := n.Check(t.Context(), q); !errors.As(err, &field) || field.Name != "cost" {
 				t.Errorf("cost 0: %v", err)
 			}
 		})

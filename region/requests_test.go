@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/memory/store"
 )
@@ -50,9 +51,9 @@ func (n *running) shardsOf(q admit.Request) int {
 // refusal says how a receipt was refused. The error must be one on which a caller can act.
 func refusal(t testing.TB, err error) string {
 	t.Helper()
-	var field *admit.FieldError
+	var field *invalid.Field
 	switch {
-	case errors.As(err, &field) && field.Field == "receipt":
+	case errors.As(err, &field) && field.Name == "receipt":
 		return "field"
 	case errors.Is(err, admit.ErrReceipt):
 		return "receipt"

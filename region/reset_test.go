@@ -9,7 +9,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/memory/rules"
 )
 
@@ -104,9 +104,9 @@ func TestResetRefuses(t *testing.T) {
 			map[string]string{"address": "x"}); !errors.Is(err, rules.ErrNoSuchBucket) {
 			t.Errorf("no such key: %v", err)
 		}
-		var field *admit.FieldError
+		var field *invalid.Field
 		if _, err := n.Reset(t.Context(), "fixed-window", "",
-			request("a").Descriptors); !errors.As(err, &field) || field.Field != "domain" {
+			request("a").Descriptors); !errors.As(err, &field) || field.Name != "domain" {
 			t.Errorf("no domain: %v", err)
 		}
 		if got, err := n.Reset(t.Context(), "fixed-window", "api",

@@ -11,6 +11,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/decide/admit"
 )
 
@@ -126,7 +127,7 @@ func TestGiveBackGivesBackOnce(t *testing.T) {
 				used(304)
 				for _, wrong := range []quantity.Units{0, -1, 101, 1 << 60} {
 					_, err := n.GiveBack(t.Context(), first, wrong)
-					if field, is := errors.AsType[*admit.FieldError](err); !is || field.Field != "units" {
+					if field, is := errors.AsType[*invalid.Field](err); !is || field.Name != "units" {
 						t.Errorf("%d units of 100: %v", wrong, err)
 					}
 				}

@@ -3,6 +3,7 @@
 //	a connection -> door (bounds what a caller may hold) -> front
 //	a socket     -> link (cuts it, for a rehearsal)      -> memory, trade
 //	a bucket     -> held (its denial and units in memory) -> decide, and the Go client
+//	a mistake    -> invalid (which field of a request is wrong) -> decide, front
 //	a loop       -> repeat (at each tick, or when somebody signals)
 //
 // Nothing here knows what a limit is. No package here imports another group.

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quotad/quotad/chaos/lab/suite"
-	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/base/invalid"
 )
 
 // Quiet is a log that writes nothing.
@@ -108,7 +108,7 @@ func (RawCodec) Unmarshal(mem.BufferSlice, any) error { return nil }
 // too.
 func WantLenient(t *testing.T, body []byte, err error, lenient any) {
 	t.Helper()
-	var field *admit.FieldError
+	var field *invalid.Field
 	if err != nil && !errors.As(err, &field) {
 		t.Fatalf("%q is refused with %T: %v", body, err, err)
 	}

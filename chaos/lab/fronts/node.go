@@ -16,6 +16,7 @@ import (
 	"github.com/quotad/quotad/policy/barrier"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/decide/envoys"
 	"github.com/quotad/quotad/region/decide/local"
@@ -130,7 +131,7 @@ func (f *Node) CheckBatch(ctx context.Context, all []admit.Request) ([]admit.Dec
 		done.Go(func() {
 			defer func() { panics[i] = recover() }()
 			decisions[i], errs[i] = f.Check(ctx, q)
-			if problem, wrong := errors.AsType[*admit.FieldError](errs[i]); wrong {
+			if problem, wrong := errors.AsType[*invalid.Field](errs[i]); wrong {
 				decisions[i] = admit.Decision{Reason: admit.InvalidRequest, Problem: problem,
 					Node: "n1", Region: "us-east"}
 				errs[i] = nil
@@ -222,8 +223,7 @@ func (f *Node) Refund(_ context.Context, receipt string) (admit.Refunded, error)
 	case f.Fault != nil:
 		panic(f.Fault)
 	case receipt != Receipt:
-		return admit.Refunded{}, &admit.FieldError{Field: "receipt",
-			Problem: "is none; send the receipt of a decision as it was given"}
+		return admit.Refunded{}, invalid.Fieldf("receipt", "is none; send the receipt of a decision as it was given")
 	}
 	return f.GivenBack, f.Err
 }
@@ -231,8 +231,7 @@ func (f *Node) Refund(_ context.Context, receipt string) (admit.Refunded, error)
 // Receipt knows Receipt, which is about one bucket.
 func (f *Node) Receipt(receipt string) ([]policy.BucketRef, error) {
 	if receipt != Receipt {
-		return nil, &admit.FieldError{Field: "receipt",
-			Problem: "is none; send the receipt of a decision as it was given"}
+		return nil, invalid.Fieldf("receipt", "is none; send the receipt of a decision as it was given")
 	}
 	return []policy.BucketRef{{Domain: "api", Name: "account-minute",
 		Key: []policy.KeyValue{{Name: "account", Value: "42"}}}}, nil

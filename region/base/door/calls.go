@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/quotad/quotad/region/base/invalid"
 )
 
 const (
@@ -57,7 +59,7 @@ type Bounds struct {
 type Calls struct {
 	bounds Bounds
 	panics *Panics
-	refuse func(BadField) error
+	refuse func(*invalid.Field) error
 	// known has the full names of the methods that are served. It does not change once the server
 	// serves.
 	known map[string]bool
@@ -101,21 +103,11 @@ func (c *Calls) Crowd(by *Crowd, methods ...string) {
 	}
 }
 
-// BadField says what is wrong with a message, and where.
-type BadField struct {
-	Path    string // of the message that contains the field: empty, or such as requests[3].
-	Field   string
-	Problem string
-}
-
 // NewCalls returns the Calls of one server. refuse makes the error for a bad message. If it is nil
 // the error says what is wrong, for servers whose callers are nodes.
-func NewCalls(b Bounds, p *Panics, refuse func(BadField) error) *Calls {
+func NewCalls(b Bounds, p *Panics, refuse func(*invalid.Field) error) *Calls {
 	if refuse == nil {
-		refuse = func(bad BadField) error {
-			return status.Errorf(codes.InvalidArgument, "%s%s: %s", bad.Path, bad.Field,
-				bad.Problem)
-		}
+		refuse = func(bad *invalid.Field) error { return status.Error(codes.InvalidArgument, bad.Error()) }
 	}
 	return &Calls{bounds: b, panics: p, refuse: refuse, known: map[string]bool{},
 		lasts: map[string]bool{}, decoding: make(chan struct{}, decoders), receiving: make(chan struct{}, receivers), admitted: map[string]bool{}, crowded: map[string]bool{}}
@@ -334,11 +326,11 @@ func (c *Calls) receive(a *arrival, on *conn, admit func(message []byte) error,
 		}
 	}
 	bad := decode(b.bytes(), into, c.bounds.Records)
-	if bad != nil && mends && bad.Field != WholeMessage {
+	if bad != nil && mends && bad.Name != WholeMessage {
 		bad = decode(mended(b.bytes(), into), into, c.bounds.Records)
 	}
 	if bad != nil {
-		return c.refuse(*bad)
+		return c.refuse(bad)
 	}
 	return nil
 }

@@ -130,8 +130,8 @@ func FuzzDecode(f *testing.F) {
 		case bad == nil && !proto.Equal(got, want):
 			t.Errorf("decoded as %v, want %v", got, want)
 		case bad != nil && err == nil && len(raw) <= countedFrom:
-			t.Errorf("refused (%s%s: %s), and is %v", bad.Path, bad.Field, bad.Problem, want)
-		case bad != nil && (bad.Field == "" || bad.Problem == ""):
+			t.Errorf("refused (%v), and is %v", bad, want)
+		case bad != nil && (bad.Name == "" || bad.Problem == ""):
 			t.Errorf("refused without a reason: %+v", *bad)
 		}
 	})

@@ -11,6 +11,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/quotad/quotad/region/base/invalid"
 )
 
 const (
@@ -120,11 +122,11 @@ func (s *lasting) RecvMsg(into any) error {
 	}
 	proto.Reset(m)
 	bad := decode(b.bytes(), m, s.calls.bounds.Records)
-	if bad != nil && bad.Field != WholeMessage {
+	if bad != nil && bad.Name != WholeMessage {
 		bad = decode(emptied(b.bytes(), m.ProtoReflect().Descriptor()), m, s.calls.bounds.Records)
 	}
 	if bad != nil {
-		return s.calls.refuse(*bad)
+		return s.calls.refuse(bad)
 	}
 	return nil
 }
@@ -176,7 +178,7 @@ func emptied(raw []byte, of protoreflect.MessageDescriptor) (all []byte) {
 		if n < 0 {
 			return append(all, raw...)
 		}
-		var bad *BadField
+		var bad *invalid.Field
 		if f := of.Fields().ByNumber(number); f != nil && f.IsList() && f.Message() != nil {
 			eachRecord(raw[:n], of, func(_ protoreflect.FieldDescriptor, value []byte) bool {
 				bad = notText(value, f.Message(), "", maxNested)

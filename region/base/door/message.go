@@ -11,6 +11,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/quotad/quotad/region/base/invalid"
 )
 
 const (
@@ -110,15 +112,14 @@ func (b *body) free() {
 }
 
 // decode decodes a message of at most records fields and entries. It returns what is wrong with the
-// message as a *BadField, so that the caller is told that the message is at fault and not the
+// message as an *invalid.Field, so that the caller is told that the message is at fault and not the
 // server.
-func decode(raw []byte, into proto.Message, records int) *BadField {
+func decode(raw []byte, into proto.Message, records int) *invalid.Field {
 	if len(raw) > countedFrom {
 		left := records
 		if countRecords(raw, into.ProtoReflect().Descriptor(), maxNested, &left); left < 0 {
-			return &BadField{Field: WholeMessage,
-				Problem: fmt.Sprintf("has more than %d fields and entries; send less in one call",
-					records)}
+			return invalid.Fieldf(WholeMessage, "has more than %d fields and entries; send less in one call",
+				records)
 		}
 	}
 	err := proto.Unmarshal(raw, into)
@@ -129,8 +130,8 @@ func decode(raw []byte, into proto.Message, records int) *BadField {
 	if bad := notText(raw, into.ProtoReflect().Descriptor(), "", maxNested); bad != nil {
 		return bad
 	}
-	return &BadField{Field: WholeMessage, Problem: fmt.Sprintf("is no %s in protobuf's encoding",
-		into.ProtoReflect().Descriptor().Name())}
+	return invalid.Fieldf(WholeMessage, "is no %s in protobuf's encoding",
+		into.ProtoReflect().Descriptor().Name())
 }
 
 // countRecords subtracts the records of a message from left, including those of messages within it.
@@ -147,14 +148,14 @@ func countRecords(raw []byte, of protoreflect.MessageDescriptor, nested int, lef
 
 // notText returns the first text in a message that is not valid UTF-8, or nil.
 func notText(raw []byte, of protoreflect.MessageDescriptor, path string,
-	nested int) (bad *BadField) {
+	nested int) (bad *invalid.Field) {
 	index := map[protoreflect.FieldNumber]int{}
 	eachRecord(raw, of, func(field protoreflect.FieldDescriptor, value []byte) bool {
 		switch {
 		case field == nil:
 		case field.Kind() == protoreflect.StringKind:
 			if !utf8.Valid(value) {
-				bad = &BadField{Path: path, Field: string(field.Name()), Problem: notUTF8}
+				bad = &invalid.Field{Within: path, Name: string(field.Name()), Problem: notUTF8}
 			}
 		case field.IsMap():
 			bad = entryNotText(value, field, path)
@@ -213,7 +214,7 @@ func mend(raw []byte, of protoreflect.MessageDescriptor, nested int) {
 }
 
 // entryNotText does the same as notText, for an entry of a map of texts.
-func entryNotText(raw []byte, of protoreflect.FieldDescriptor, path string) (bad *BadField) {
+func entryNotText(raw []byte, of protoreflect.FieldDescriptor, path string) (bad *invalid.Field) {
 	var key, value []byte
 	eachRecord(raw, of.Message(), func(field protoreflect.FieldDescriptor, text []byte) bool {
 		if field != nil && field.Kind() == protoreflect.StringKind {
@@ -227,10 +228,10 @@ func entryNotText(raw []byte, of protoreflect.FieldDescriptor, path string) (bad
 	})
 	switch {
 	case !utf8.Valid(key):
-		return &BadField{Path: path, Field: string(of.Name()),
+		return &invalid.Field{Within: path, Name: string(of.Name()),
 			Problem: "has a name that is not valid UTF-8; send text"}
 	case !utf8.Valid(value):
-		return &BadField{Path: path, Field: string(of.Name()) + "." + string(key), Problem: notUTF8}
+		return &invalid.Field{Within: path, Name: string(of.Name()) + "." + string(key), Problem: notUTF8}
 	}
 	return nil
 }

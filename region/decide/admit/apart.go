@@ -7,7 +7,7 @@ import (
 
 // CheckLists decides a request with lists as its domain says (policy.DomainRules.Descriptors):
 // together, with one decision, or each list as a request of its own, with a decision for each. What
-// a list replaces does not apply to the others either way. The error is a *FieldError, ErrClosed,
+// a list replaces does not apply to the others either way. The error is an *invalid.Field, ErrClosed,
 // or that of ctx.
 func (l *Limiter) CheckLists(ctx context.Context, q Request) ([]Decision, error) {
 	if err := q.Validate(); err != nil {

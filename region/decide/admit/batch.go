@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/decide/local"
 	"github.com/quotad/quotad/region/decide/queue"
 	"github.com/quotad/quotad/region/memory/store"
@@ -92,7 +93,7 @@ func (b *batch) part(ctx context.Context, from, to int) {
 	l := b.limiter
 	for i := from; i < to; i++ {
 		f, err := l.Begin(b.requests[i], true)
-		if problem, wrong := errors.AsType[*FieldError](err); wrong {
+		if problem, wrong := errors.AsType[*invalid.Field](err); wrong {
 			f = nil
 			b.decisions[i] = l.sign(Decision{Reason: InvalidRequest, Problem: problem})
 		}

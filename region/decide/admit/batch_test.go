@@ -12,6 +12,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/bubble"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/memory/store"
 )
 
@@ -61,7 +62,7 @@ func TestBatchAnswersWrongRequestsAlone(t *testing.T) {
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		many, unread := request("a"), request("a")
-		many.Domain, unread.Unread = "many", &FieldError{"body", "must be a JSON object"}
+		many.Domain, unread.Unread = "many", invalid.Fieldf("body", "must be a JSON object")
 		got := n.batch(t, cost("a", 0), cost("a", 3), Request{Domain: "api"}, unread, many,
 			cost("a", 3))
 		for i, field := range []string{"cost", "", "cost", "body", "descriptors", ""} {
@@ -73,7 +74,7 @@ func TestBatchAnswersWrongRequestsAlone(t *testing.T) {
 				continue
 			}
 			if d.Allowed || d.Reason != InvalidRequest || d.Problem == nil ||
-				d.Problem.Field != field || d.Sequence == 0 || d.Node != "n1" {
+				d.Problem.Name != field || d.Sequence == 0 || d.Node != "n1" {
 				t.Errorf("request %d, whose %s is wrong: %+v", i, field, d)
 			}
 		}

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/memory/rules"
 	"github.com/quotad/quotad/region/memory/store"
 )
 
-// Check decides a request and charges it if it is admitted. The error is a *FieldError, an
+// Check decides a request and charges it if it is admitted. The error is an *invalid.Field, an
 // *Overload, ErrClosed, or that of ctx. A request may be charged although its caller gave up.
 func (l *Limiter) Check(ctx context.Context, q Request) (Decision, error) {
 	begun := time.Now()
@@ -55,7 +56,7 @@ func bounded(all []*rules.Applied) error {
 	if b.Load() <= algorithms.MaxLoad {
 		return nil
 	}
-	return TooManyLimits{Wrong("descriptors", "meet %d limits with a load of %d (a sliding_window_log is 4, "+
+	return TooManyLimits{invalid.Fieldf("descriptors", "meet %d limits with a load of %d (a sliding_window_log is 4, "+
 		"a sliding_window_counter 3, a leaky_bucket 2, others 1); send fewer at a time, so that it is at most %d",
 		len(all), b.Load(), algorithms.MaxLoad)}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/base/invalid"
 )
 
 // Request asks whether a unit of work may be served.
@@ -33,7 +34,7 @@ type Request struct {
 	Caller string
 	// Unread says why a request of a batch could not be read. Validate returns it. nil: it was
 	// read.
-	Unread *FieldError
+	Unread *invalid.Field
 }
 
 // Reason says why a decision is as it is.
@@ -108,7 +109,7 @@ type Decision struct {
 	// *Overload.
 	Undecided bool
 	// Problem says what is wrong with the request if Reason is InvalidRequest; else nil.
-	Problem *FieldError
+	Problem *invalid.Field
 	// FromMemory says that the node decided without asking the store, by a denial that it remembers
 	// or units that the store was charged with beforehand. At is then what the store's clock should
 	// show, or a little less.
@@ -117,24 +118,11 @@ type Decision struct {
 	opens time.Duration // of one that is Recovering: when the bucket is opened, if nothing else happens
 }
 
-// FieldError says which field of a request is wrong, and how to correct it.
-type FieldError struct {
-	Field   string
-	Problem string
-}
+// TooManyLimits is the invalid.Field of a request that meets more limits than one script call decides.
+type TooManyLimits struct{ *invalid.Field }
 
-func (e *FieldError) Error() string { return e.Field + ": " + e.Problem }
-
-// TooManyLimits is the FieldError of a request that meets more limits than one script call decides.
-type TooManyLimits struct{ *FieldError }
-
-// Unwrap returns the FieldError.
-func (e TooManyLimits) Unwrap() error { return e.FieldError }
-
-// Wrong returns a *FieldError with a text that is made as fmt.Sprintf makes it.
-func Wrong(field, format string, args ...any) *FieldError {
-	return &FieldError{field, fmt.Sprintf(format, args...)}
-}
+// Unwrap returns the invalid.Field.
+func (e TooManyLimits) Unwrap() error { return e.Field }
 
 // Bounds of a request.
 const (
@@ -151,65 +139,65 @@ const (
 	descriptorsTooMany = "has too many entries; send at most 16"
 )
 
-// Validate returns a *FieldError for the first problem of a request, nil if there is none.
+// Validate returns an *invalid.Field for the first problem of a request, nil if there is none.
 func (r Request) Validate() error {
 	switch {
 	case r.Unread != nil:
 		return r.Unread
 	case r.Domain == "":
-		return &FieldError{"domain", "is missing; name the domain of the limits to check"}
+		return invalid.Fieldf("domain", "is missing; name the domain of the limits to check")
 	case len(r.Domain) > maxDomainBytes:
-		return &FieldError{"domain", "is longer than 63 bytes"}
+		return invalid.Fieldf("domain", "is longer than 63 bytes")
 	case r.Lists != nil:
 		return r.validateLists()
 	case r.Cost < 1 || r.Cost > 1<<51:
-		return &FieldError{"cost", costRange}
+		return invalid.Fieldf("cost", costRange)
 	case len(r.Descriptors) > MaxDescriptors:
-		return &FieldError{"descriptors", descriptorsTooMany}
+		return invalid.Fieldf("descriptors", descriptorsTooMany)
 	}
 	if len(r.ID) > MaxIDBytes {
-		return &FieldError{"request_id", "is longer than 128 bytes; send a hash of it"}
+		return invalid.Fieldf("request_id", "is longer than 128 bytes; send a hash of it")
 	}
 	for name, value := range r.Descriptors {
 		if name == "" || len(name) > MaxNameBytes {
-			return &FieldError{"descriptors", "has a name that is empty or longer than 128 bytes"}
+			return invalid.Fieldf("descriptors", "has a name that is empty or longer than 128 bytes")
 		}
 		if len(value) > MaxValueBytes {
-			return &FieldError{"descriptors." + name, "is longer than 256 bytes; send a hash of it"}
+			return invalid.Fieldf("descriptors."+name, "is longer than 256 bytes; send a hash of it")
 		}
 	}
 	return nil
 }
 
-// validateLists returns a *FieldError for the first problem of a request with lists, nil if there
+// validateLists returns an *invalid.Field for the first problem of a request with lists, nil if there
 // is none.
 func (r Request) validateLists() error {
 	switch {
 	case len(r.Lists) == 0:
-		return &FieldError{"descriptors", "is empty; send at least one"}
+		return invalid.Fieldf("descriptors", "is empty; send at least one")
 	case len(r.Lists) > MaxLists:
-		return &FieldError{"descriptors", fmt.Sprintf("has %d descriptors; send at most %d",
-			len(r.Lists), MaxLists)}
+		return invalid.Fieldf("descriptors", "has %d descriptors; send at most %d",
+			len(r.Lists), MaxLists)
 	case r.Descriptors != nil || r.ID != "" || r.Receipt:
-		return &FieldError{"descriptors", "come as lists, for which there are no request ids and no receipts"}
+		return invalid.Fieldf("descriptors", "come as lists, for which there are no request ids and no receipts")
 	}
 	for i, list := range r.Lists {
 		field := fmt.Sprintf("descriptors[%d]", i)
 		switch {
 		case len(list.Entries) == 0:
-			return &FieldError{field, "has no entries; send at least one"}
+			return invalid.Fieldf(field, "has no entries; send at least one")
 		case len(list.Entries) > MaxDescriptors:
-			return &FieldError{field, descriptorsTooMany}
+			return invalid.Fieldf(field, descriptorsTooMany)
 		case list.Cost < 1 || list.Cost > 1<<51:
-			return &FieldError{field + ".hits_addend", costRange}
+			return invalid.Fieldf(field+".hits_addend", costRange)
 		}
 		for n, e := range list.Entries {
 			field := fmt.Sprintf("%s.entries[%d]", field, n)
 			if e.Name == "" || len(e.Name) > MaxNameBytes {
-				return &FieldError{field + ".key", "is empty or longer than 128 bytes"}
+				return invalid.Fieldf(field+".key", "is empty or longer than 128 bytes")
 			}
 			if len(e.Value) > MaxListedBytes {
-				return &FieldError{field + ".value", "is longer than 65536 bytes"}
+				return invalid.Fieldf(field+".value", "is longer than 65536 bytes")
 			}
 		}
 	}

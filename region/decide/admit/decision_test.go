@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/base/invalid"
 )
 
 func TestValidate(t *testing.T) {
@@ -88,8 +89,8 @@ func TestValidate(t *testing.T) {
 				}
 				return
 			}
-			var wrong *FieldError
-			if !errors.As(err, &wrong) || wrong.Field != tc.field ||
+			var wrong *invalid.Field
+			if !errors.As(err, &wrong) || wrong.Name != tc.field ||
 				!strings.Contains(wrong.Problem, tc.mend) {
 				t.Fatalf("error %v, want field %s and %q", err, tc.field, tc.mend)
 			}

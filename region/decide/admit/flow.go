@@ -74,7 +74,7 @@ const (
 const reasks = 3
 
 // Begin returns the flow of a request. With commit, admission charges it. The error is a
-// *FieldError.
+// *invalid.Field.
 func (l *Limiter) Begin(q Request, commit bool) (*Flow, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/bubble"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/decide/queue"
 )
 
@@ -51,7 +52,7 @@ func TestQueueFull(t *testing.T) {
 		d.Reason != NoLimit {
 		t.Errorf("a request that needs no store: %+v, %v", d, err)
 	}
-	var field *FieldError
+	var field *invalid.Field
 	if _, err = n.Check(t.Context(), Request{Domain: "api"}); !errors.As(err, &field) {
 		t.Errorf("a wrong request: %v", err)
 	}
@@ -95,7 +96,7 @@ func TestRequestsOfTooManyLimits(t *testing.T) {
 	for n, most := range map[int]bool{len(limits): true, len(limits) - 1: false} {
 		c := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, limits[:n]...))
 		err := bounded(c.tenure.Rules().Match(asked(request("a"))))
-		var field *FieldError
+		var field *invalid.Field
 		if errors.As(err, &field) != most {
 			t.Errorf("%d limits: %v", n, err)
 		}

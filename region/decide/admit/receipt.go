@@ -19,6 +19,7 @@ import (
 	"github.com/quotad/quotad/policy"
 	receiptv1 "github.com/quotad/quotad/proto/receipt/v1"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/decide/queue"
 	"github.com/quotad/quotad/region/memory/rules"
 	"github.com/quotad/quotad/region/memory/store"
@@ -94,21 +95,21 @@ func seal(secret string, body []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// open checks the seal of a receipt and returns its content. The error is a *FieldError, or wraps
+// open checks the seal of a receipt and returns its content. The error is an *invalid.Field, or wraps
 // ErrReceipt.
 func (s *Receipts) open(receipt string) (*receiptv1.Receipt, error) {
 	if len(receipt) > maxReceiptBytes {
-		return nil, Wrong("receipt",
+		return nil, invalid.Fieldf("receipt",
 			"is longer than any receipt; send the receipt of a decision as it was given")
 	}
 	sealed, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(receipt, receiptPrefix))
 	if err != nil || len(sealed) < sha256.Size {
-		return nil, Wrong("receipt", "is none; send the receipt of a decision as it was given")
+		return nil, invalid.Fieldf("receipt", "is none; send the receipt of a decision as it was given")
 	}
 	body := sealed[sha256.Size:]
 	r := &receiptv1.Receipt{}
 	if proto.Unmarshal(body, r) != nil {
-		return nil, Wrong("receipt", "is none; send the receipt of a decision as it was given")
+		return nil, invalid.Fieldf("receipt", "is none; send the receipt of a decision as it was given")
 	}
 	secret := s.store.Secret()
 	switch {
@@ -126,7 +127,7 @@ func (s *Receipts) open(receipt string) (*receiptv1.Receipt, error) {
 }
 
 // Receipt returns the buckets that a receipt is about, which are all of one domain. The error is a
-// *FieldError, or wraps ErrReceipt.
+// *invalid.Field, or wraps ErrReceipt.
 func (s *Receipts) Receipt(receipt string) ([]policy.BucketRef, error) {
 	r, err := s.open(receipt)
 	if err != nil {
@@ -135,7 +136,7 @@ func (s *Receipts) Receipt(receipt string) ([]policy.BucketRef, error) {
 	all := make([]policy.BucketRef, len(r.GetCharges()))
 	for i, charge := range r.GetCharges() {
 		if all[i], err = policy.ParseBucketID(policy.BucketID(charge.GetBucket())); err != nil {
-			return nil, &FieldError{"receipt", "names a bucket that cannot be read"}
+			return nil, invalid.Fieldf("receipt", "names a bucket that cannot be read")
 		}
 	}
 	return all, nil
@@ -156,7 +157,7 @@ type RefundedCharge struct {
 
 // Refund gives back what a decision charged. A second refund of the same receipt gives nothing
 // more. Units of a cell that no longer counts, and turns of a leaky_bucket, are not given back. The
-// error is a *FieldError, ErrReceipt, or that of the store.
+// error is an *invalid.Field, ErrReceipt, or that of the store.
 func (s *Receipts) Refund(ctx context.Context, receipt string) (Refunded, error) {
 	r, err := s.open(receipt)
 	if err != nil {
@@ -215,7 +216,7 @@ func refunds(current *rules.Rules, r *receiptv1.Receipt) (calls []algorithms.Ref
 		id := string(charge.GetBucket())
 		ref, err := policy.ParseBucketID(policy.BucketID(id))
 		if err != nil {
-			return nil, nil, &FieldError{"receipt", "names a bucket that cannot be read"}
+			return nil, nil, invalid.Fieldf("receipt", "names a bucket that cannot be read")
 		}
 		taken := algorithms.Charge{Target: algorithms.Target{Key: current.Key(id)},
 			Cell: quantity.Cell(charge.GetCell())}
@@ -263,8 +264,7 @@ func (s *Receipts) GiveBack(ctx context.Context, receipt string,
 		return Refunded{}, err
 	}
 	if units < 1 || int64(units) > r.GetCost() {
-		return Refunded{}, &FieldError{"units",
-			fmt.Sprintf("must be 1 to the %d units that the receipt is for", r.GetCost())}
+		return Refunded{}, invalid.Fieldf("units", "must be 1 to the %d units that the receipt is for", r.GetCost())
 	}
 	r.Cost = int64(units)
 	done, err := s.refund(ctx, r)

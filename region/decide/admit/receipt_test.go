@@ -13,6 +13,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	receiptv1 "github.com/quotad/quotad/proto/receipt/v1"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/memory/store"
 )
 
@@ -43,9 +44,9 @@ func given(t testing.TB, n *Limiter, r *receiptv1.Receipt) string {
 // refusal says how a receipt was refused. The error must be one on which a caller can act.
 func refusal(t testing.TB, err error) string {
 	t.Helper()
-	var field *FieldError
+	var field *invalid.Field
 	switch {
-	case errors.As(err, &field) && field.Field == "receipt":
+	case errors.As(err, &field) && field.Name == "receipt":
 		return "field"
 	case errors.Is(err, ErrReceipt):
 		return "receipt"

@@ -13,7 +13,7 @@ import (
 // RefundLast gives back units of what was charged last of the buckets that a list meets, whoever it
 // was charged for, and at most what counts there as used: of windows in the present cell, of a log
 // by its newest entries. Turns of a leaky_bucket are not given back. It is not idempotent. The
-// error is a *FieldError or that of the store.
+// error is an *invalid.Field or that of the store.
 func (l *Limiter) RefundLast(ctx context.Context, domain string, list List) (Refunded, error) {
 	q := Request{Domain: domain, Lists: []List{list}}
 	if err := q.Validate(); err != nil {

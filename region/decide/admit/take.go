@@ -9,6 +9,7 @@ import (
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/base/held"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/decide/queue"
 	"github.com/quotad/quotad/region/memory/rules"
 )
@@ -42,15 +43,14 @@ type Taken struct {
 	Receipt string
 }
 
-// Validate returns a *FieldError for the first problem of a request, nil if there is none.
+// Validate returns an *invalid.Field for the first problem of a request, nil if there is none.
 func (t Take) Validate() error {
 	for _, amount := range []struct {
 		field string
 		units quantity.Units
 	}{{"units", t.Units}, {"admitted", t.Admitted}, {"denied", t.Denied}} {
 		if amount.units < 0 || amount.units > 1<<51 {
-			return &FieldError{amount.field,
-				"must be a whole number of units from 0 to 2251799813685248"}
+			return invalid.Fieldf(amount.field, "must be a whole number of units from 0 to 2251799813685248")
 		}
 	}
 	return t.request(1).Validate()
@@ -64,7 +64,7 @@ func (t Take) request(cost quantity.Units) Request {
 // Take charges units for a client to admit from by itself: at most those it asks for, and of each
 // limit at most the part that a node would take. It charges none if that is less than
 // held.Smallest, if the node has not heard from the store what is free, or if the store does not
-// charge them at once; then the client asks Check. The error is a *FieldError, ErrClosed, that of
+// charge them at once; then the client asks Check. The error is an *invalid.Field, ErrClosed, that of
 // ctx, or wraps ErrExact.
 func (l *Limiter) Take(ctx context.Context, t Take) (Taken, error) {
 	if err := t.Validate(); err != nil {

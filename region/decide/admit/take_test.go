@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/base/invalid"
 )
 
 // What a client denied by itself is demand of the limits that the node, too, knows to deny, once.
@@ -72,7 +73,7 @@ func TestTakesAreValidated(t *testing.T) {
 	} {
 		q := good
 		change(&q)
-		if err, is := q.Validate().(*FieldError); !is || err.Field != field {
+		if err, is := q.Validate().(*invalid.Field); !is || err.Name != field {
 			t.Errorf("%s: %v", field, q.Validate())
 		}
 	}

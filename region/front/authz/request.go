@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/decide/admit"
 )
 
@@ -46,10 +47,10 @@ func (c *client) unknown(fact string) error {
 	if !c.trusted {
 		problem = fmt.Sprintf("is not known: %s is no trusted proxy; add its address to trusted", c.peer)
 	}
-	return &admit.FieldError{Field: fact, Problem: problem}
+	return &invalid.Field{Name: fact, Problem: problem}
 }
 
-// Map makes a request for quotad of one that a proxy sends. The error is a *admit.FieldError that
+// Map makes a request for quotad of one that a proxy sends. The error is an *invalid.Field that
 // names what is missing or given twice.
 func (m *Mapping) Map(r *http.Request) (Outcome, error) {
 	peer := addressOf(r.RemoteAddr)
@@ -96,7 +97,7 @@ func (m *Mapping) believe(c *client) (err error) {
 	if text := said(m.uri); text != "" && err == nil {
 		uri, wrong := url.ParseRequestURI(text)
 		if wrong != nil {
-			return &admit.FieldError{Field: m.uri, Problem: "is no URI; have the proxy set it to the client's"}
+			return invalid.Fieldf(m.uri, "is no URI; have the proxy set it to the client's")
 		}
 		c.path, c.query = cleaned(uri.Path), uri.RawQuery
 	}
@@ -107,7 +108,7 @@ func (m *Mapping) believe(c *client) (err error) {
 }
 
 func twice(name string) error {
-	return &admit.FieldError{Field: name, Problem: "is given more than once; have the proxy replace it, not add to it"}
+	return invalid.Fieldf(name, "is given more than once; have the proxy replace it, not add to it")
 }
 
 // clientOf returns the client's address: the last one in the lists that no trusted proxy has. An
@@ -191,8 +192,7 @@ func (r *rule) request(c *client) (admit.Request, error) {
 	}
 	n, err := strconv.ParseInt(all[0], 10, 64)
 	if err != nil || len(all) > 1 || n < 1 || n > r.cost.most {
-		return q, &admit.FieldError{Field: "cost", Problem: fmt.Sprintf(
-			"header %s must have one whole number from 1 to %d", r.cost.header, r.cost.most)}
+		return q, invalid.Fieldf("cost", "header %s must have one whole number from 1 to %d", r.cost.header, r.cost.most)
 	}
 	q.Cost = quantity.Units(n)
 	return q, nil
@@ -206,7 +206,7 @@ func (p *part) missing(given bool) error {
 		problem = fmt.Sprintf("is missing: the request's %s %s is none of the mapping's values; add it there, or write optional: true",
 			p.from, p.of)
 	}
-	return &admit.FieldError{Field: "descriptors." + p.name, Problem: problem}
+	return &invalid.Field{Name: "descriptors." + p.name, Problem: problem}
 }
 
 // value returns the value of a descriptor, and whether the request has it.
@@ -226,7 +226,7 @@ func (p *part) value(c *client) (value string, given bool, err error) {
 		}
 		query, err := url.ParseQuery(c.query)
 		if err != nil {
-			return "", false, &admit.FieldError{Field: "query", Problem: "is malformed"}
+			return "", false, invalid.Fieldf("query", "is malformed")
 		}
 		return one(query[p.of])
 	case fromCookie:

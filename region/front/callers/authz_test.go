@@ -14,6 +14,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/fronts"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region/base/door"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/decide/queue"
 	"github.com/quotad/quotad/region/front/authz"
@@ -160,7 +161,7 @@ func TestEveryRefusalIs403ForNginx(t *testing.T) {
 		"was not decided in time": {&fronts.Node{Err: fmt.Errorf("refuses: %w", &queue.Overload{Retry: time.Second})}, false, 503,
 			"queue_full"},
 		"queue_full": {&fronts.Node{}, true, 503, "queue_full"},
-		"descriptors.k": {&fronts.Node{Err: &admit.FieldError{Field: "descriptors.k", Problem: "is wrong"}}, false,
+		"descriptors.k": {&fronts.Node{Err: invalid.Fieldf("descriptors.k", "is wrong")}, false,
 			403, ""},
 		"on_store_failure: deny": {&fronts.Node{Decision: fronts.Undecided(admit.StoreFailure)}, false, 403, ""}} {
 		s := startServer(c.node, fronts.Quiet(), Options{Proxies: m})

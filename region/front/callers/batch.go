@@ -7,6 +7,7 @@ import (
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/base/door"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/front/wire"
 )
@@ -19,14 +20,14 @@ const (
 	maxBatchBytes = 1 << 20
 )
 
-// batchSize returns a *admit.FieldError if a call may not have so many requests.
+// batchSize returns an *invalid.Field if a call may not have so many requests.
 func batchSize(requests int) error {
 	const field = "requests"
 	switch {
 	case requests == 0:
-		return admit.Wrong(field, "has no requests; send 1 to %d", maxInBatch)
+		return invalid.Fieldf(field, "has no requests; send 1 to %d", maxInBatch)
 	case requests > maxInBatch:
-		return admit.Wrong(field, "has more than %d requests; send at most as many in a call",
+		return invalid.Fieldf(field, "has more than %d requests; send at most as many in a call",
 			maxInBatch)
 	}
 	return nil
@@ -63,8 +64,7 @@ func (s *Server) refuseForeign(ctx context.Context, all []admit.Request) {
 	}
 	for i := range all {
 		if q := &all[i]; q.Unread == nil && s.options.MayName(ctx, q.Domain) != nil {
-			*q = admit.Request{Unread: &admit.FieldError{Field: "domain",
-				Problem: "is none that this caller may name; see its domains in the roles file"}}
+			*q = admit.Request{Unread: invalid.Fieldf("domain", "is none that this caller may name; see its domains in the roles file")}
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/chaos/lab/fronts"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/decide/admit"
 )
 
@@ -177,7 +178,7 @@ func FuzzDecodeBatch(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		all, err := decodeBatch(body)
 		if err != nil {
-			if _, ok := errors.AsType[*admit.FieldError](err); !ok {
+			if _, ok := errors.AsType[*invalid.Field](err); !ok {
 				t.Fatalf("%q is refused with %T: %v", body, err, err)
 			}
 			return

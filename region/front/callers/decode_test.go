@@ -14,6 +14,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/fronts"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/decide/admit"
 )
 
@@ -74,7 +75,7 @@ func TestDecodeCost(t *testing.T) {
 
 func wantDecoded(t *testing.T, got admit.Request, err error, want admit.Request, problem string) {
 	t.Helper()
-	var field *admit.FieldError
+	var field *invalid.Field
 	switch {
 	case problem == "" && err != nil:
 		t.Errorf("refused: %v", err)
@@ -256,7 +257,7 @@ func FuzzDecodeCheck(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		q, err := decodeCheck(body)
 		if err != nil {
-			var field *admit.FieldError
+			var field *invalid.Field
 			if !errors.As(err, &field) {
 				t.Fatalf("%q is refused with %T: %v", body, err, err)
 			}

@@ -8,20 +8,15 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/quotad/quotad/region/base/door"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/front/roles"
 	"github.com/quotad/quotad/region/front/wire"
 )
 
-// badMessage returns the error for a message that cannot be read.
-func badMessage(bad door.BadField) error {
-	return fieldStatus(wire.Safe(bad.Path, &admit.FieldError{Field: bad.Field, Problem: bad.Problem}))
-}
-
 // toStatus converts an error of the node to one of gRPC. It returns nil for nil.
 func toStatus(err error) error {
-	var field *admit.FieldError
+	var field *invalid.Field
 	var refused *roles.Refusal
 	switch {
 	case err == nil:
@@ -32,7 +27,7 @@ func toStatus(err error) error {
 		}
 		return status.Error(codes.PermissionDenied, refused.Error())
 	case errors.As(err, &field):
-		return fieldStatus(wire.Safe("", field))
+		return fieldStatus(field)
 	case errors.Is(err, admit.ErrReceipt):
 		return status.Error(codes.FailedPrecondition, receiptRefused(err))
 	case errors.Is(err, admit.ErrExact):
@@ -43,11 +38,12 @@ func toStatus(err error) error {
 	return status.Error(codes.Unavailable, err.Error())
 }
 
-// fieldStatus returns InvalidArgument with a google.rpc.BadRequest. The error is fit to show.
-func fieldStatus(e admit.FieldError) error {
+// fieldStatus returns InvalidArgument with a google.rpc.BadRequest.
+func fieldStatus(e *invalid.Field) error {
+	e = wire.Safe(e)
 	bare := status.New(codes.InvalidArgument, e.Error())
 	if full, err := bare.WithDetails(&errdetails.BadRequest{
-		FieldViolations: []*errdetails.BadRequest_FieldViolation{{Field: e.Field,
+		FieldViolations: []*errdetails.BadRequest_FieldViolation{{Field: e.Within + e.Name,
 			Description: e.Problem}}}); err == nil {
 		return full.Err()
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fronts"
 	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/front/wire"
 )
@@ -195,8 +196,7 @@ func TestNodeErrors(t *testing.T) {
 			fronts.Problem(503, "", "the request ended before it was answered; a check, refund or reset may have been carried out", "")},
 		{"anything else", errors.New("script decide: dial: refused"),
 			fronts.Problem(503, "", "script decide: dial: refused", "")},
-		{"a field that needs quotes", &admit.FieldError{Field: "descriptors.a\nb\u202e",
-			Problem: "is longer than 256 bytes"},
+		{"a field that needs quotes", invalid.Fieldf("descriptors.a\nb\u202e", "is longer than 256 bytes"),
 			fronts.Problem(400, "", `descriptors[\"a\\nb\\u202e\"]: is longer than 256 bytes`,
 				`,"field":"descriptors[\"a\\nb\\u202e\"]"`)},
 	} {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/front/wire"
 )
@@ -21,11 +22,11 @@ var (
 const wholeRequest = "request"
 
 // decodeCheck reads and validates the JSON of a request that is to be charged. Every error is a
-// *admit.FieldError.
+// *invalid.Field.
 func decodeCheck(body []byte) (admit.Request, error) { return decodeRequest(body, checkFields) }
 
 // decodePeek reads and validates the JSON of a request that charges nothing. Every error is a
-// *admit.FieldError.
+// *invalid.Field.
 func decodePeek(body []byte) (admit.Request, error) { return decodeRequest(body, peekFields) }
 
 func decodeRequest(body []byte, fields []string) (admit.Request, error) {
@@ -62,13 +63,13 @@ func readRequest(d *wire.Decoder, whole string, fields []string) (admit.Request,
 	return q, err
 }
 
-// decodeBatch reads the JSON of a batch. Every error is a *admit.FieldError about the batch itself.
+// decodeBatch reads the JSON of a batch. Every error is an *invalid.Field about the batch itself.
 // A request that is not as decodeCheck would have it says so in Unread.
 func decodeBatch(body []byte) (all []admit.Request, err error) {
 	err = wire.Decode(body, batchFields, func(d *wire.Decoder, name string) error {
 		return d.List(name, func(d *wire.Decoder) error {
 			q, err := readRequest(d, wholeRequest, checkFields)
-			if problem, wrong := errors.AsType[*admit.FieldError](err); wrong {
+			if problem, wrong := errors.AsType[*invalid.Field](err); wrong {
 				q = admit.Request{Unread: problem}
 			}
 			all = append(all, q)
@@ -82,7 +83,7 @@ func decodeBatch(body []byte) (all []admit.Request, err error) {
 }
 
 // decodeRefund reads the JSON of a refund and returns the receipt, which the node checks. Every
-// error is a *admit.FieldError.
+// error is an *invalid.Field.
 func decodeRefund(body []byte) (receipt string, err error) {
 	err = wire.Decode(body, refundFields, func(d *wire.Decoder, name string) (err error) {
 		receipt, err = d.Text(name)

@@ -57,7 +57,7 @@ func (s *rls) ShouldRateLimit(ctx context.Context,
 }
 
 // limit decides a request of a caller. wait is as admit.Request.Wait. The error is a
-// *admit.FieldError, a *roles.Refusal, or that of the node.
+// *invalid.Field, a *roles.Refusal, or that of the node.
 func (s *rls) limit(ctx context.Context, m *envoy.RateLimitRequest, caller string,
 	wait time.Duration) (*envoy.RateLimitResponse, error) {
 	if err := s.options.MayName(ctx, m.GetDomain()); err != nil {

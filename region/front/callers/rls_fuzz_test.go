@@ -6,6 +6,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/fronts"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/decide/admit"
 )
 
@@ -50,7 +51,7 @@ func FuzzRLS(f *testing.F) {
 		if (err == nil) == (r == nil) || err == nil && len(r.GetStatuses()) != len(m.GetDescriptors()) {
 			t.Fatalf("%v: %v, %v", m, r, err)
 		}
-		if _, wrong := err.(*admit.FieldError); err != nil && !wrong {
+		if _, wrong := err.(*invalid.Field); err != nil && !wrong {
 			t.Fatalf("%v: %v", m, err)
 		}
 	})

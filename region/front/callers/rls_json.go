@@ -2,7 +2,6 @@ package callers
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/quotad/quotad/region/base/door"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/front/wire"
 )
@@ -42,7 +42,7 @@ func (s *Server) rlsJSON(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(text) // if the write fails, the caller has gone
 }
 
-// decodeRLS reads the JSON of a request. Every error is a *admit.FieldError.
+// decodeRLS reads the JSON of a request. Every error is an *invalid.Field.
 func decodeRLS(body []byte) (*envoy.RateLimitRequest, error) {
 	m := &envoy.RateLimitRequest{}
 	err := protojson.Unmarshal(body, m)
@@ -51,6 +51,5 @@ func decodeRLS(body []byte) (*envoy.RateLimitRequest, error) {
 	}
 	// The library begins its texts with one of two kinds of space, so that nobody compares them.
 	text := strings.TrimSpace(strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto:"))
-	return nil, &admit.FieldError{Field: wire.WholeBody,
-		Problem: fmt.Sprintf("is no RateLimitRequest of envoy.service.ratelimit.v3 as JSON: %s", wire.Quote(text))}
+	return nil, invalid.Fieldf(wire.WholeBody, "is no RateLimitRequest of envoy.service.ratelimit.v3 as JSON: %s", wire.Quote(text))
 }

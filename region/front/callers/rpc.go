@@ -55,7 +55,7 @@ var connections = keepalive.ServerParameters{
 func (s *Server) newGRPCServer() *grpc.Server {
 	calls := door.NewCalls(door.Bounds{Streams: maxCalls, Workers: workers, Message: maxMessageBytes,
 		Records: maxRecords, Alive: connections,
-		MinPing: 10 * time.Second}, s.panics, badMessage)
+		MinPing: 10 * time.Second}, s.panics, fieldStatus)
 	calls.Admit(s.admit, shedding...)
 	calls.Crowd(door.NewCrowd(busyStatus(overloaded, shedRetry).Err(),
 		func() { s.work.Shed("grpc") }), quotadv1.QuotaService_Check_FullMethodName,

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/front/tracing"
 )
@@ -106,7 +107,7 @@ func note(ctx context.Context, err error, decided ...admit.Decision) {
 		call.Decided(decided...)
 		return
 	}
-	if _, wrong := errors.AsType[*admit.FieldError](err); !wrong {
+	if _, wrong := errors.AsType[*invalid.Field](err); !wrong {
 		call.Failed()
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/fronts"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/front/authz"
 	"github.com/quotad/quotad/region/front/tracing"
@@ -171,7 +172,7 @@ func TestSpansOfWhatIsNotDecided(t *testing.T) {
 	send(s, "/v1/check", `{"domain":1}`)
 	send(s, "/v1/check", `{"domain":"api"}`)
 	send(s, "/v1/peek", `{"domain":"api"}`)
-	node.Err = &admit.FieldError{Field: "descriptors." + secret, Problem: "is wrong"}
+	node.Err = invalid.Fieldf("descriptors."+secret, "is wrong")
 	send(s, "/v1/check", `{"domain":"api"}`)
 	suite.Must(t, by.Close(t.Context()))
 	spans := c.Spans()

@@ -2,12 +2,11 @@ package operators
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/front/audit"
 	"github.com/quotad/quotad/region/front/wire"
 )
@@ -34,7 +33,7 @@ type resetAnswer struct {
 
 var resetFields = []string{"limit", "domain", "descriptors"}
 
-// decodeReset reads the JSON of a reset, which the node checks. Every error is a *admit.FieldError.
+// decodeReset reads the JSON of a reset, which the node checks. Every error is an *invalid.Field.
 func decodeReset(body []byte) (p place, err error) {
 	err = wire.Decode(body, resetFields, func(d *wire.Decoder, name string) (err error) {
 		switch name {
@@ -67,8 +66,7 @@ func (s *Server) waive(w http.ResponseWriter, r *http.Request) {
 	wire.Answer(w, r, decodeRecover, func(ctx context.Context, name string) (any, error) {
 		status := s.node.Status()
 		if name != status.Region {
-			return nil, &admit.FieldError{Field: "region",
-				Problem: fmt.Sprintf("is %q, and this node is of %q: ask a node of the region that is to recover", name, status.Region)}
+			return nil, invalid.Fieldf("region", "is %q, and this node is of %q: ask a node of the region that is to recover", name, status.Region)
 		}
 		err := s.node.Waive(ctx)
 		s.options.Done(ctx, audit.Event{Act: audit.Recover, Region: name}, err)

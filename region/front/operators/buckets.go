@@ -11,7 +11,7 @@ import (
 
 	"github.com/quotad/quotad/policy"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
-	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/front/roles"
 	"github.com/quotad/quotad/region/front/view"
 	"github.com/quotad/quotad/region/front/wire"
@@ -45,7 +45,7 @@ func (s *Server) buckets(w http.ResponseWriter, r *http.Request) {
 			most, _ = strconv.Atoi(text)
 		}
 		if most < 1 || most > maxListed {
-			return nil, admit.Wrong("most", "must be a whole number from 1 to %d", maxListed)
+			return nil, invalid.Fieldf("most", "must be a whole number from 1 to %d", maxListed)
 		}
 		delete(prefix, "limit")
 		delete(prefix, "most")
@@ -99,12 +99,11 @@ func query(w http.ResponseWriter, r *http.Request,
 	wire.Reply(w, found, err)
 }
 
-// parseQuery reads a domain and descriptors. Every error is a *admit.FieldError.
+// parseQuery reads a domain and descriptors. Every error is an *invalid.Field.
 func parseQuery(raw string) (domain string, descriptors map[string]string, err error) {
 	query, err := url.ParseQuery(raw)
 	if err != nil {
-		return "", nil, &admit.FieldError{Field: "query",
-			Problem: "is malformed; write it as ?domain=api&account=42, percent-encoded"}
+		return "", nil, invalid.Fieldf("query", "is malformed; write it as ?domain=api&account=42, percent-encoded")
 	}
 	descriptors = map[string]string{}
 	for name, values := range query {
@@ -114,9 +113,9 @@ func parseQuery(raw string) (domain string, descriptors map[string]string, err e
 		}
 		switch {
 		case len(values) > 1:
-			return "", nil, &admit.FieldError{Field: field, Problem: "is given more than once"}
+			return "", nil, invalid.Fieldf(field, "is given more than once")
 		case !utf8.ValidString(name) || !utf8.ValidString(values[0]):
-			return "", nil, &admit.FieldError{Field: field, Problem: "is not valid UTF-8"}
+			return "", nil, invalid.Fieldf(field, "is not valid UTF-8")
 		case name == "domain":
 			domain = values[0]
 		default:

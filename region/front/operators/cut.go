@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/front/asjson"
 	"github.com/quotad/quotad/region/front/audit"
 	"github.com/quotad/quotad/region/front/wire"
@@ -19,7 +19,7 @@ import (
 type Cutter interface {
 	// Cut loses what goes to the nodes of a region ("out"), comes from them ("in"), or "both", for
 	// d. It replaces an earlier cut in the same direction. A d of 0 heals. Cut returns the
-	// addresses of the nodes. A *admit.FieldError says that there are none to cut.
+	// addresses of the nodes. An *invalid.Field says that there are none to cut.
 	Cut(region, direction string, d time.Duration) ([]netip.Addr, error)
 	// PacketsLost returns how many packets cuts have lost since the node started.
 	PacketsLost() uint64
@@ -69,7 +69,7 @@ type cutting struct {
 	d                 time.Duration
 }
 
-// decodeCut reads the JSON of a cut. Every error is a *admit.FieldError.
+// decodeCut reads the JSON of a cut. Every error is an *invalid.Field.
 func decodeCut(body []byte) (q cutting, err error) {
 	q.direction = cutDirections[0]
 	var length string
@@ -91,18 +91,18 @@ func decodeCut(body []byte) (q cutting, err error) {
 	case err != nil:
 		return cutting{}, err
 	case q.region == "":
-		return cutting{}, admit.Wrong("region", "is missing; name the region to cut off")
+		return cutting{}, invalid.Fieldf("region", "is missing; name the region to cut off")
 	case !slices.Contains(cutDirections, q.direction):
-		return cutting{}, admit.Wrong("direction", "is %s; give %s", wire.Quote(q.direction),
+		return cutting{}, invalid.Fieldf("direction", "is %s; give %s", wire.Quote(q.direction),
 			strings.Join(cutDirections, ", "))
 	case heal && length != "":
-		return cutting{}, admit.Wrong("for", "means nothing to a heal; leave it or heal out")
+		return cutting{}, invalid.Fieldf("for", "means nothing to a heal; leave it or heal out")
 	case heal:
 		return q, nil
 	}
 	q.d, err = time.ParseDuration(length)
 	if err != nil || q.d <= 0 || q.d > maxCut {
-		return cutting{}, admit.Wrong("for",
+		return cutting{}, invalid.Fieldf("for",
 			"is %s; give how long to cut, above 0 and at most 10m, such as 5s", wire.Quote(length))
 	}
 	return q, nil

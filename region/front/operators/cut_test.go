@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/fronts"
-	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/base/invalid"
 )
 
 // fakeCutter knows one region, eu.
@@ -15,7 +15,7 @@ type fakeCutter struct{ cuts []string }
 
 func (f *fakeCutter) Cut(name, direction string, d time.Duration) ([]netip.Addr, error) {
 	if name != "eu" {
-		return nil, &admit.FieldError{Field: "region", Problem: "has no node"}
+		return nil, invalid.Fieldf("region", "has no node")
 	}
 	f.cuts = append(f.cuts, fmt.Sprintf("%s %s %v", name, direction, d))
 	return []netip.Addr{netip.MustParseAddr("127.0.1.11")}, nil

@@ -13,7 +13,7 @@ import (
 
 	"github.com/quotad/quotad/policy"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
-	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/front/view"
 	"github.com/quotad/quotad/region/memory/rules"
 )
@@ -69,7 +69,7 @@ type place struct {
 
 // completed fills in what a caller need not say to name a bucket: the domain, if one domain alone
 // has a limit of this name, and what the limit is for (its conditions), if one entry alone fits.
-// The error is a *admit.FieldError that says what is missing, or rules.ErrNoSuchBucket.
+// The error is an *invalid.Field that says what is missing, or rules.ErrNoSuchBucket.
 func completed(d *policy.Document, p place) (place, error) {
 	var fits []*policy.Limit
 	domains := map[string]bool{}
@@ -85,11 +85,9 @@ func completed(d *policy.Document, p place) (place, error) {
 	case len(fits) == 0:
 		return p, rules.ErrNoSuchBucket
 	case len(domains) > 1:
-		return p, &admit.FieldError{Field: "domain", Problem: fmt.Sprintf(
-			"is missing; limit %s is in the domains %s", p.limit, inOrder(domains))}
+		return p, invalid.Fieldf("domain", "is missing; limit %s is in the domains %s", p.limit, inOrder(domains))
 	case len(fits) > 1 && ambiguous(fits, p.descriptors):
-		return p, &admit.FieldError{Field: "descriptors", Problem: fmt.Sprintf(
-			"fit %d entries of limit %s; name what they are for (match) as well", len(fits), p.limit)}
+		return p, invalid.Fieldf("descriptors", "fit %d entries of limit %s; name what they are for (match) as well", len(fits), p.limit)
 	}
 	p.domain = fits[0].Domain
 	if len(fits) == 1 {
@@ -101,8 +99,7 @@ func completed(d *policy.Document, p place) (place, error) {
 	}
 	for _, name := range fits[0].Key {
 		if _, given := p.descriptors[name]; !given {
-			return p, &admit.FieldError{Field: "descriptors." + name, Problem: fmt.Sprintf(
-				"is missing; limit %s has a bucket for each %s", p.limit, strings.Join(fits[0].Key, ", "))}
+			return p, invalid.Fieldf("descriptors."+name, "is missing; limit %s has a bucket for each %s", p.limit, strings.Join(fits[0].Key, ", "))
 		}
 	}
 	return p, nil

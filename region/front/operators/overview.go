@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
-	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/front/roles"
 	"github.com/quotad/quotad/region/front/view"
 	"github.com/quotad/quotad/region/front/wire"
@@ -96,7 +96,7 @@ func (s *Server) hottest(ctx context.Context, nodes []*quotadv1.NodeView,
 // limits of domains that the caller may not name.
 func (s *Server) overviewFor(ctx context.Context, hottest int) (*quotadv1.OverviewResponse, error) {
 	if hottest < 0 || hottest > peer.MaxHottest {
-		return nil, &admit.FieldError{Field: "hottest", Problem: "must be a whole number from 0 to 100"}
+		return nil, invalid.Fieldf("hottest", "must be a whole number from 0 to 100")
 	}
 	r := s.overview(ctx, hottest)
 	shown := &quotadv1.OverviewResponse{Region: r.Region, Node: r.Node, At: r.At, Nodes: r.Nodes,

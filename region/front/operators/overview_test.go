@@ -15,6 +15,7 @@ import (
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/front/asjson"
 	"github.com/quotad/quotad/region/front/roles"
@@ -140,8 +141,8 @@ limits:
 		{place{"none", "", map[string]string{}}, "", "limit"},
 	} {
 		p, err := completed(d, c.p)
-		if problem, wrong := err.(*admit.FieldError); wrong {
-			if problem.Field != c.field {
+		if problem, wrong := err.(*invalid.Field); wrong {
+			if problem.Name != c.field {
 				t.Errorf("%+v: %v", c.p, err)
 			}
 			continue

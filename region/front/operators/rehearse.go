@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/front/wire"
 )
 
 // Rehearsal makes load, and kills stores, for whoever tries quotad out. Safe for concurrent use.
 type Rehearsal interface {
 	// Load has a region get so many requests a second from now on, in place of those before; 0:
-	// none. A *admit.FieldError says what is wrong with the region.
+	// none. An *invalid.Field says what is wrong with the region.
 	Load(region string, perSecond int) error
 	// KillStore ends a region's store, with its data, and starts an empty one after d.
 	KillStore(region string, d time.Duration) error
@@ -61,7 +61,7 @@ type rehearsing struct {
 	gone   time.Duration
 }
 
-// decodeRehearsal reads the JSON. Every error is a *admit.FieldError.
+// decodeRehearsal reads the JSON. Every error is an *invalid.Field.
 func decodeRehearsal(body []byte) (q rehearsing, err error) {
 	var gone string
 	loads := false
@@ -82,18 +82,18 @@ func decodeRehearsal(body []byte) (q rehearsing, err error) {
 	case err != nil:
 		return rehearsing{}, err
 	case q.region == "":
-		return rehearsing{}, admit.Wrong("region", "is missing; name a region")
+		return rehearsing{}, invalid.Fieldf("region", "is missing; name a region")
 	case loads == (gone != ""):
-		return rehearsing{}, admit.Wrong("load", "and kill_store: give one of them")
+		return rehearsing{}, invalid.Fieldf("load", "and kill_store: give one of them")
 	case q.load < 0 || q.load > maxLoad:
-		return rehearsing{}, admit.Wrong("load", "must be a whole number from 0 to %d", maxLoad)
+		return rehearsing{}, invalid.Fieldf("load", "must be a whole number from 0 to %d", maxLoad)
 	case loads:
 		return q, nil
 	}
 	q.gone, err = time.ParseDuration(gone)
 	if err != nil || q.gone <= 0 || q.gone > maxStoreGone {
-		return rehearsing{}, &admit.FieldError{Field: "kill_store", Problem: "is " + wire.Quote(gone) +
-			"; give how long the store is gone, above 0 and at most 1m, such as 5s"}
+		return rehearsing{}, invalid.Fieldf("kill_store",
+			"is %s; give how long the store is gone, above 0 and at most 1m, such as 5s", wire.Quote(gone))
 	}
 	return q, nil
 }

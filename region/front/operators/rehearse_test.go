@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/fronts"
-	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/base/invalid"
 )
 
 // fakeRehearsal remembers what it is to do.
@@ -18,7 +18,7 @@ type fakeRehearsal struct {
 
 func (f *fakeRehearsal) Load(region string, perSecond int) error {
 	if region == "nowhere" {
-		return &admit.FieldError{Field: "region", Problem: "does not run here"}
+		return invalid.Fieldf("region", "does not run here")
 	}
 	f.loads = map[string]int{region: perSecond}
 	return nil

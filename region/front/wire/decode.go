@@ -17,7 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/base/invalid"
 )
 
 const (
@@ -38,7 +38,7 @@ func NewDecoder(body []byte) (*Decoder, error) {
 	var syntax *json.SyntaxError
 	var value json.RawMessage
 	if err := json.Unmarshal(body, &value); errors.As(err, &syntax) {
-		return nil, admit.Wrong(WholeBody, "is not one JSON value: %v, at byte %d", syntax,
+		return nil, invalid.Fieldf(WholeBody, "is not one JSON value: %v, at byte %d", syntax,
 			syntax.Offset)
 	}
 	return newDecoder(body), nil
@@ -55,7 +55,7 @@ func (d *Decoder) token() (json.Token, []byte, error) {
 	start := d.tokens.InputOffset()
 	t, err := d.tokens.Token()
 	if err != nil {
-		return nil, nil, &admit.FieldError{Field: WholeBody, Problem: "is not one JSON value"}
+		return nil, nil, invalid.Fieldf(WholeBody, "is not one JSON value")
 	}
 	return t, d.body[start:d.tokens.InputOffset()], nil
 }
@@ -67,7 +67,7 @@ func (d *Decoder) object(field string, member func(name string) error) error {
 		return err
 	}
 	if t != json.Delim('{') {
-		return &admit.FieldError{Field: field, Problem: "must be a JSON object"}
+		return invalid.Fieldf(field, "must be a JSON object")
 	}
 	seen := map[string]bool{}
 	for d.tokens.More() {
@@ -76,7 +76,7 @@ func (d *Decoder) object(field string, member func(name string) error) error {
 			return err
 		}
 		if seen[name] {
-			return &admit.FieldError{Field: field, Problem: "has " + Quote(name) + " twice"}
+			return invalid.Fieldf(field, "has %s twice", Quote(name))
 		}
 		seen[name] = true
 		if err := member(name); err != nil {
@@ -94,7 +94,7 @@ func (d *Decoder) object(field string, member func(name string) error) error {
 func (d *Decoder) Fields(whole string, fields []string, member func(name string) error) error {
 	return d.object(whole, func(name string) error {
 		if !slices.Contains(fields, name) {
-			return admit.Wrong(whole, "has the unknown field %s; %s", Quote(name), thereAre(fields))
+			return invalid.Fieldf(whole, "has the unknown field %s; %s", Quote(name), thereAre(fields))
 		}
 		return member(name)
 	})
@@ -107,12 +107,12 @@ func (d *Decoder) List(field string, element func(d *Decoder) error) error {
 		return err
 	}
 	if t != json.Delim('[') {
-		return &admit.FieldError{Field: field, Problem: "must be a JSON list"}
+		return invalid.Fieldf(field, "must be a JSON list")
 	}
 	for d.tokens.More() {
 		var text json.RawMessage
 		if err := d.tokens.Decode(&text); err != nil {
-			return &admit.FieldError{Field: WholeBody, Problem: "is not one JSON value"}
+			return invalid.Fieldf(WholeBody, "is not one JSON value")
 		}
 		if err := element(newDecoder(text)); err != nil {
 			return err
@@ -139,13 +139,13 @@ func (d *Decoder) Text(field string) (string, error) {
 	}
 	s, ok := t.(string)
 	if !ok {
-		return "", &admit.FieldError{Field: field, Problem: "must be a JSON string"}
+		return "", invalid.Fieldf(field, "must be a JSON string")
 	}
 	if !utf8.Valid(raw) {
-		return "", &admit.FieldError{Field: field, Problem: "is not valid UTF-8"}
+		return "", invalid.Fieldf(field, "is not valid UTF-8")
 	}
 	if !wholeCharacters(raw) {
-		return "", admit.Wrong(field, `has half a character (a \u escape of a lone surrogate)`)
+		return "", invalid.Fieldf(field, `has half a character (a \u escape of a lone surrogate)`)
 	}
 	return s, nil
 }
@@ -158,7 +158,7 @@ func (d *Decoder) Truth(field string) (bool, error) {
 	}
 	b, ok := t.(bool)
 	if !ok {
-		return false, admit.Wrong(field, "must be true or false, without quotes")
+		return false, invalid.Fieldf(field, "must be true or false, without quotes")
 	}
 	return b, nil
 }
@@ -171,7 +171,7 @@ func (d *Decoder) Units(field string) (quantity.Units, error) {
 	}
 	n, ok := t.(json.Number)
 	if !ok || strings.ContainsAny(n.String(), ".eE") {
-		return 0, &admit.FieldError{Field: field, Problem: costWords}
+		return 0, invalid.Fieldf(field, costWords)
 	}
 	// A JSON number without these characters fails to parse only if it is beyond int64. ParseInt
 	// then returns the nearest int64, which is out of range as well.
@@ -273,8 +273,7 @@ func unreadable(err error) error {
 	if errors.As(err, &tooLarge) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return fmt.Errorf("read the body: %w", err)
 	}
-	return &admit.FieldError{Field: WholeBody,
-		Problem: "is not whole, or its chunks are malformed; send as many bytes as Content-Length says, or chunks as HTTP/1.1 has them"}
+	return invalid.Fieldf(WholeBody, "is not whole, or its chunks are malformed; send as many bytes as Content-Length says, or chunks as HTTP/1.1 has them")
 }
 
 // isJSON accepts application/json without a charset or in UTF-8. It refuses a missing content type,

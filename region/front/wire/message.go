@@ -62,8 +62,7 @@ func Complaint(d admit.Decision) string {
 	if d.Problem == nil {
 		return ""
 	}
-	shown := Safe("", d.Problem)
-	return shown.Error()
+	return Safe(d.Problem).Error()
 }
 
 func limitMessages(all []admit.LimitState) []*quotadv1.LimitState {

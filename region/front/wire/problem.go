@@ -12,7 +12,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/front/asjson"
 	"github.com/quotad/quotad/region/front/roles"
 	"github.com/quotad/quotad/region/memory/rules"
@@ -40,16 +40,16 @@ func NewProblem(code int, detail string) Problem {
 
 // ProblemOf returns the problem for an error, with its status.
 func ProblemOf(err error) Problem {
-	var field *admit.FieldError
+	var field *invalid.Field
 	var refused *refusal
 	var forbidden *roles.Refusal
 	var tooLarge *http.MaxBytesError
 	var store *store.Error
 	switch {
 	case errors.As(err, &field):
-		shown := Safe("", field)
+		shown := Safe(field)
 		p := NewProblem(http.StatusBadRequest, shown.Error())
-		p.Field = shown.Field
+		p.Field = shown.Within + shown.Name
 		return p
 	case errors.As(err, &forbidden):
 		if forbidden.Caller == "" {
@@ -121,12 +121,12 @@ func Write(w http.ResponseWriter, contentType string, code int, v any) {
 
 // Safe makes a field error fit to show. The caller chose the name of a descriptor, so it is quoted
 // unless it is a plain word, as in descriptors["a\nb"].
-func Safe(path string, e *admit.FieldError) admit.FieldError {
-	field := e.Field
-	if name, ok := strings.CutPrefix(field, "descriptors."); ok && !plain(name) {
-		field = "descriptors[" + Quote(name) + "]"
+func Safe(e *invalid.Field) *invalid.Field {
+	shown := *e
+	if name, ok := strings.CutPrefix(e.Name, "descriptors."); ok && !plain(name) {
+		shown.Name = "descriptors[" + Quote(name) + "]"
 	}
-	return admit.FieldError{Field: path + field, Problem: e.Problem}
+	return &shown
 }
 
 // plain reports whether a name can be shown without quotes.

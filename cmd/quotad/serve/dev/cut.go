@@ -1,13 +1,12 @@
 package dev
 
 import (
-	"fmt"
 	"net/netip"
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/network"
 	"github.com/quotad/quotad/policy"
-	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/base/invalid"
 )
 
 // cutter cuts a region off from another one in the simulated network. It implements operators.Cutter.
@@ -20,8 +19,7 @@ type cutter struct {
 // Cut implements operators.Cutter.
 func (c cutter) Cut(region, direction string, d time.Duration) ([]netip.Addr, error) {
 	if _, known := c.document.RegionIndex(region); !known || region == c.own {
-		return nil, &admit.FieldError{Field: "region",
-			Problem: fmt.Sprintf("is not another region than %s that runs here", c.own)}
+		return nil, invalid.Fieldf("region", "is not another region than %s that runs here", c.own)
 	}
 	if direction != "in" {
 		c.network.Cut(c.own, region, d)

@@ -2,7 +2,6 @@ package dev
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"sync"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/quotad/quotad/chaos/play/world"
 	"github.com/quotad/quotad/chaos/real/load"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/decide/admit"
 )
 
@@ -52,7 +52,7 @@ func newPlay(w *world.World, d *policy.Document) (*play, error) {
 
 func (p *play) known(region string) error {
 	if p.loads[region] == nil {
-		return &admit.FieldError{Field: "region", Problem: fmt.Sprintf("%.63q does not run here", region)}
+		return invalid.Fieldf("region", "%.63q does not run here", region)
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func (p *play) KillStore(region string, d time.Duration) error {
 		return err
 	}
 	if err := p.world.KillStore(region, d); err != nil {
-		return &admit.FieldError{Field: "region", Problem: err.Error()}
+		return &invalid.Field{Name: "region", Problem: err.Error()}
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package serving
 
 import (
-	"fmt"
 	"log/slog"
 	"maps"
 	"net/netip"
@@ -11,8 +10,8 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/cmd/quotad/show"
+	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/base/link"
-	"github.com/quotad/quotad/region/decide/admit"
 )
 
 // cutter makes the cuts that operators ask for. Safe for concurrent use.
@@ -41,15 +40,13 @@ func (c *cutter) Cut(name, direction string, d time.Duration) ([]netip.Addr, err
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if name == c.own {
-		return nil, &admit.FieldError{Field: "region",
-			Problem: "is this node's own; name another region"}
+		return nil, invalid.Fieldf("region", "is this node's own; name another region")
 	}
 	where := c.where()
 	for _, ip := range where[name] {
 		if other := otherAt(where, name, ip); other != "" {
-			return nil, &admit.FieldError{Field: "region", Problem: fmt.Sprintf(
-				"cannot be cut off alone: its nodes and those of %s share the address %s, and a cut tells nodes apart by address; give each node one of its own",
-				other, ip)}
+			return nil, invalid.Fieldf("region", "cannot be cut off alone: its nodes and those of %s share the address %s, and a cut tells nodes apart by address; give each node one of its own",
+				other, ip)
 		}
 	}
 	// Addresses that have since become another region's are dropped.
@@ -61,8 +58,8 @@ func (c *cutter) Cut(name, direction string, d time.Duration) ([]netip.Addr, err
 		}
 	}
 	if len(ips) == 0 {
-		return nil, &admit.FieldError{Field: "region",
-			Problem: "has no node that gossip knows; there are nodes of " + others(where, c.own)}
+		return nil, invalid.Fieldf("region",
+			"has no node that gossip knows; there are nodes of %s", others(where, c.own))
 	}
 	c.known[name] = ips
 	c.gate.Cut(ips, directions[direction], d)

@@ -13,6 +13,7 @@ import (
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/decide/receipts"
 	"github.com/quotad/quotad/region/memory/store"
 )
 
@@ -119,7 +120,7 @@ func TestALimitGoneIsNotRefunded(t *testing.T) {
 		q := cost("a", 3)
 		q.Receipt = true
 		both, gone := n.check(t, q).Receipt, n.check(t, q).Receipt
-		refund := func(receipt string, repeated bool, want ...admit.RefundedCharge) {
+		refund := func(receipt string, repeated bool, want ...receipts.RefundedCharge) {
 			t.Helper()
 			r, err := n.Refund(t.Context(), receipt)
 			if err != nil || r.Repeated != repeated || len(r.Charges) != 2 ||
@@ -127,9 +128,9 @@ func TestALimitGoneIsNotRefunded(t *testing.T) {
 				t.Errorf("refund: %+v, %v, want %+v", r, err, want)
 			}
 		}
-		m, h := admit.RefundedCharge{Limit: "m", Units: 3}, admit.RefundedCharge{Limit: "h",
+		m, h := receipts.RefundedCharge{Limit: "m", Units: 3}, receipts.RefundedCharge{Limit: "h",
 			Units: 3}
-		missing := admit.RefundedCharge{Limit: "m", Reason: "no such limit any more"}
+		missing := receipts.RefundedCharge{Limit: "m", Reason: "no such limit any more"}
 		refund(both, false, m, h)
 		suite.Must(t, n.Adopt(t.Context(), documents.Parse(t, 2, alone, hours)))
 		refund(both, true, m, h)

@@ -9,10 +9,11 @@ import (
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/decide/envoys"
 	"github.com/quotad/quotad/region/decide/queue"
+	"github.com/quotad/quotad/region/decide/receipts"
 )
 
-// Decisions is what callers ask of a node. See the methods of [admit.Limiter], [admit.Receipts] and
-// [queue.Queue].
+// Decisions is what callers ask of a node. See the methods of [admit.Limiter], [receipts.Receipts]
+// and [queue.Queue].
 type Decisions interface {
 	// Check decides a request.
 	Check(ctx context.Context, q admit.Request) (admit.Decision, error)
@@ -23,17 +24,17 @@ type Decisions interface {
 	// CheckLists decides a request with lists of descriptors.
 	CheckLists(ctx context.Context, q admit.Request) ([]admit.Decision, error)
 	// RefundLast gives back what was charged last.
-	RefundLast(ctx context.Context, domain string, list admit.List) (admit.Refunded, error)
+	RefundLast(ctx context.Context, domain string, list admit.List) (receipts.Refunded, error)
 	// Buckets returns the buckets that a list meets.
 	Buckets(domain string, list admit.List) []policy.BucketRef
 	// Refund gives back what a decision charged.
-	Refund(ctx context.Context, receipt string) (admit.Refunded, error)
+	Refund(ctx context.Context, receipt string) (receipts.Refunded, error)
 	// Receipt returns the buckets that a receipt is about.
 	Receipt(receipt string) ([]policy.BucketRef, error)
 	// Take charges units for a client to admit from by itself.
 	Take(ctx context.Context, t admit.Take) (admit.Taken, error)
 	// GiveBack gives back units that a client took.
-	GiveBack(ctx context.Context, receipt string, units quantity.Units) (admit.Refunded, error)
+	GiveBack(ctx context.Context, receipt string, units quantity.Units) (receipts.Refunded, error)
 	// Reset clears the use of one bucket.
 	Reset(ctx context.Context, limit, domain string,
 		descriptors map[string]string) (cleared quantity.Units, err error)
@@ -47,7 +48,7 @@ type Decisions interface {
 // decisions is the parts of a limiter that callers ask.
 type decisions struct {
 	*admit.Limiter
-	*admit.Receipts
+	*receipts.Receipts
 	*queue.Queue
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/decide/receipts"
 )
 
 // cost is a request of so many units that asks for a receipt.
@@ -39,7 +40,7 @@ func (n *running) charged(t *testing.T, q admit.Request) string {
 
 // refunds fails the test unless a receipt can be refunded with this outcome, limit by limit.
 func (n *running) refunds(t *testing.T, receipt string, repeated bool,
-	want ...admit.RefundedCharge) {
+	want ...receipts.RefundedCharge) {
 	t.Helper()
 	got, err := n.Refund(t.Context(), receipt)
 	if err != nil || got.Repeated != repeated || !slices.Equal(got.Charges, want) {
@@ -74,7 +75,7 @@ const (
 func TestRefundGivesBackOnce(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
-			want := admit.RefundedCharge{Limit: nameOf(kind), Units: 4}
+			want := receipts.RefundedCharge{Limit: nameOf(kind), Units: 4}
 			if kind == algorithms.LeakyBucket {
 				want.Units, want.Reason = 0, promised
 			}
@@ -121,7 +122,7 @@ func TestRefundGivesBackOnce(t *testing.T) {
 // Any node of a region refunds what the region charged, also a node that was started since.
 func TestRefundByAnotherNode(t *testing.T) {
 	d := documents.Parse(t, 1, halves, limitOf(algorithms.FixedWindow, 100, ""))
-	all := admit.RefundedCharge{Limit: "fixed-window", Units: 4}
+	all := receipts.RefundedCharge{Limit: "fixed-window", Units: 4}
 	started(t, d, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
 		n1, n2 := c.running["us/n1"], c.running["us/n2"]
 		receipts := make([]string, 4)
@@ -161,7 +162,7 @@ func TestRefundAfterALoss(t *testing.T) {
 		c.flushAll("us")
 		// The node has not noticed the loss yet.
 		if _, err := n.Refund(t.Context(), receipt); err == nil ||
-			errors.Is(err, admit.ErrReceipt) {
+			errors.Is(err, receipts.ErrRefused) {
 			t.Errorf("by a store that is lost: %v", err)
 		}
 		c.within(time.Second, "the store to be opened anew",
@@ -173,9 +174,9 @@ func TestRefundAfterALoss(t *testing.T) {
 		nextCell(10 * time.Second)
 		nextCell(10 * time.Second)
 		after := n.charged(t, cost("a", 10))
-		n.refunds(t, after, false, admit.RefundedCharge{Limit: "fixed-window", Units: 10})
+		n.refunds(t, after, false, receipts.RefundedCharge{Limit: "fixed-window", Units: 10})
 		c.loseStore("us")
-		if _, err := n.Refund(t.Context(), after); err == nil || errors.Is(err, admit.ErrReceipt) {
+		if _, err := n.Refund(t.Context(), after); err == nil || errors.Is(err, receipts.ErrRefused) {
 			t.Errorf("by a store that is not there: %v", err)
 		}
 	})
@@ -185,18 +186,18 @@ func TestRefundAfterALoss(t *testing.T) {
 // that the document no longer has, give back nothing.
 func TestRefundOfSeveralLimits(t *testing.T) {
 	var limits []string
-	var back []admit.RefundedCharge
+	var back []receipts.RefundedCharge
 	// All kinds together are too many for one request.
 	kinds := slices.DeleteFunc(slices.Clone(algorithms.Kinds),
 		func(k algorithms.Kind) bool { return k == algorithms.TokenBucket })
 	for _, kind := range kinds {
 		limits = append(limits, limitOf(kind, 100, ""))
-		back = append(back, admit.RefundedCharge{Limit: nameOf(kind), Units: 3})
+		back = append(back, receipts.RefundedCharge{Limit: nameOf(kind), Units: 3})
 	}
-	back[slices.Index(kinds, algorithms.LeakyBucket)] = admit.RefundedCharge{Limit: "leaky-bucket",
+	back[slices.Index(kinds, algorithms.LeakyBucket)] = receipts.RefundedCharge{Limit: "leaky-bucket",
 		Reason: promised}
 	limits = append(limits, "name: watch, limit: 4, window: 10s, shadow: true")
-	watched := admit.RefundedCharge{Limit: "watch", Units: 3}
+	watched := receipts.RefundedCharge{Limit: "watch", Units: 3}
 	oneNode(t, documents.Parse(t, 1, alone, limits...), func(t *testing.T, c *cluster, n *running) {
 		within, over := n.charged(t, cost("a", 3)), n.charged(t, cost("a", 3))
 		n.refunds(t, over, false, back...)
@@ -243,12 +244,12 @@ func TestRefundAgainUnderAnotherDocument(t *testing.T) {
 		"")
 	oneNode(t, documents.Parse(t, 1, alone, window, log), func(t *testing.T, c *cluster, n *running) {
 		both, part := n.charged(t, cost("a", 3)), n.charged(t, cost("a", 3))
-		back := []admit.RefundedCharge{{Limit: "fixed-window", Units: 3},
+		back := []receipts.RefundedCharge{{Limit: "fixed-window", Units: 3},
 			{Limit: "sliding-window-log", Units: 3}}
 		n.refunds(t, both, false, back...)
 		suite.Must(t, n.Adopt(t.Context(), documents.Parse(t, 2, alone, log)))
 		n.refunds(t, both, true, back...)
-		half := []admit.RefundedCharge{{Limit: "fixed-window", Reason: gone}, back[1]}
+		half := []receipts.RefundedCharge{{Limit: "fixed-window", Reason: gone}, back[1]}
 		n.refunds(t, part, false, half...)
 		suite.Must(t, n.Adopt(t.Context(), documents.Parse(t, 3, alone, window, log)))
 		n.refunds(t, part, true, half...)
@@ -281,7 +282,7 @@ func TestRefundOfAnOldCharge(t *testing.T) {
 				nextCell(10 * second)
 				receipt := n.charged(t, cost("a", 4))
 				time.Sleep(tc.after)
-				want := admit.RefundedCharge{Limit: nameOf(tc.kind), Units: tc.units,
+				want := receipts.RefundedCharge{Limit: nameOf(tc.kind), Units: tc.units,
 					Reason: tc.reason}
 				n.refunds(t, receipt, false, want)
 				time.Sleep(time.Minute) // a window's receipt is forgotten with what it charged
@@ -332,7 +333,7 @@ func TestNoReceiptWithoutACharge(t *testing.T) {
 func TestReceiptsAfterTheJournalIsLost(t *testing.T) {
 	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		all := admit.RefundedCharge{Limit: "fixed-window", Units: 3}
+		all := receipts.RefundedCharge{Limit: "fixed-window", Units: 3}
 		for range 2 {
 			n := c.start("us/n1", d)
 			n.refunds(t, n.charged(t, cost("a", 3)), false, all)

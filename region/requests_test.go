@@ -9,6 +9,7 @@ import (
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/decide/receipts"
 	"github.com/quotad/quotad/region/memory/store"
 )
 
@@ -55,7 +56,7 @@ func refusal(t testing.TB, err error) string {
 	switch {
 	case errors.As(err, &field) && field.Name == "receipt":
 		return "field"
-	case errors.Is(err, admit.ErrReceipt):
+	case errors.Is(err, receipts.ErrRefused):
 		return "receipt"
 	}
 	t.Errorf("refused with %v", err)

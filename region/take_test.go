@@ -13,6 +13,7 @@ import (
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/decide/receipts"
 )
 
 const prefetch = ", consistency: prefetch"
@@ -39,7 +40,7 @@ func (n *running) take(t *testing.T, q admit.Take) admit.Taken {
 // givesBack fails the test unless units of a receipt can be given back with this outcome, limit by
 // limit.
 func (n *running) givesBack(t *testing.T, receipt string, units quantity.Units, repeated bool,
-	want ...admit.RefundedCharge) {
+	want ...receipts.RefundedCharge) {
 	t.Helper()
 	got, err := n.GiveBack(t.Context(), receipt, units)
 	if err != nil || got.Repeated != repeated || !slices.Equal(got.Charges, want) {
@@ -110,8 +111,8 @@ func TestTakenUnitsEndWithTheirCell(t *testing.T) {
 func TestGiveBackGivesBackOnce(t *testing.T) {
 	for _, kind := range prefetchable {
 		t.Run(string(kind), func(t *testing.T) {
-			of := func(units quantity.Units) admit.RefundedCharge {
-				return admit.RefundedCharge{Limit: nameOf(kind), Units: units}
+			of := func(units quantity.Units) receipts.RefundedCharge {
+				return receipts.RefundedCharge{Limit: nameOf(kind), Units: units}
 			}
 			d := documents.Parse(t, 1, alone, limitOf(kind, 1000, prefetch))
 			oneNode(t, d, func(t *testing.T, c *cluster, n *running) {
@@ -181,7 +182,7 @@ func TestUnitsAreGivenBackTooLate(t *testing.T) {
 		nextCell(10 * time.Second)
 		n.check(t, cost("a", 3))
 		n.givesBack(t, receipt, 100, false,
-			admit.RefundedCharge{Limit: "fixed-window", Reason: noLonger})
+			receipts.RefundedCharge{Limit: "fixed-window", Reason: noLonger})
 		if got := n.used(t, "fixed-window", request("a")); got != 3 {
 			t.Errorf("%d used, want the 3 of the present cell", got)
 		}

@@ -2,6 +2,7 @@
 //
 //	a request -> admit: from memory (prefetch), or by on_store_failure (local), or
 //	             queue: with many others to memory/store
+//	its charge -> receipts: gives a receipt for it, and gives it back
 //	its use   -> trade/rights, which borrows where units lack
 //	a report of an Envoy -> envoys (steps the machine of allocator/assign)
 //

@@ -20,6 +20,7 @@ import (
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/decide/envoys"
 	"github.com/quotad/quotad/region/decide/local"
+	"github.com/quotad/quotad/region/decide/receipts"
 	"github.com/quotad/quotad/region/memory/rules"
 	"github.com/quotad/quotad/region/memory/store"
 	"github.com/quotad/quotad/region/memory/tenure"
@@ -36,7 +37,7 @@ type Node struct {
 	Decide    func(admit.Request) (admit.Decision, error)
 	Wait      func(context.Context, admit.Request) error     // if not nil, called by Check first
 	BucketOf  func(map[string]string) (region.Bucket, error) // if not nil, in place of err
-	GivenBack admit.Refunded                                 // of the receipt Receipt
+	GivenBack receipts.Refunded                              // of the receipt Receipt
 	State     region.Status
 
 	Mu          sync.Mutex
@@ -188,7 +189,7 @@ func (f *Node) Take(_ context.Context, t admit.Take) (admit.Taken, error) {
 
 // GiveBack has the outcome of a refund.
 func (f *Node) GiveBack(ctx context.Context, receipt string,
-	_ quantity.Units) (admit.Refunded, error) {
+	_ quantity.Units) (receipts.Refunded, error) {
 	return f.Refund(ctx, receipt)
 }
 
@@ -218,12 +219,12 @@ func (f *Node) Bucket(_ context.Context, limit, domain string,
 const Receipt = "-Rc_9"
 
 // Refund implements what servers need of a node.
-func (f *Node) Refund(_ context.Context, receipt string) (admit.Refunded, error) {
+func (f *Node) Refund(_ context.Context, receipt string) (receipts.Refunded, error) {
 	switch {
 	case f.Fault != nil:
 		panic(f.Fault)
 	case receipt != Receipt:
-		return admit.Refunded{}, invalid.Fieldf("receipt", "is none; send the receipt of a decision as it was given")
+		return receipts.Refunded{}, invalid.Fieldf("receipt", "is none; send the receipt of a decision as it was given")
 	}
 	return f.GivenBack, f.Err
 }
@@ -378,7 +379,7 @@ func (f *Node) CheckLists(ctx context.Context, q admit.Request) ([]admit.Decisio
 }
 
 // RefundLast implements what servers need of a node.
-func (f *Node) RefundLast(context.Context, string, admit.List) (admit.Refunded, error) {
+func (f *Node) RefundLast(context.Context, string, admit.List) (receipts.Refunded, error) {
 	return f.GivenBack, f.Err
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/decide/envoys"
+	"github.com/quotad/quotad/region/decide/receipts"
 	"github.com/quotad/quotad/region/memory/copies"
 	"github.com/quotad/quotad/region/memory/store"
 	"github.com/quotad/quotad/region/memory/tenure"
@@ -211,8 +212,8 @@ func (s *Stepped) Adopt(d *policy.Document) error {
 	return s.tenure.AdoptOnce(context.Background(), d)
 }
 
-// Refund takes back what a decision charged; see [admit.Limiter.Refund].
-func (s *Stepped) Refund(receipt string) (admit.Refunded, error) {
+// Refund takes back what a decision charged; see [receipts.Receipts.Refund].
+func (s *Stepped) Refund(receipt string) (receipts.Refunded, error) {
 	return s.limiter.Receipts().Refund(context.Background(), receipt)
 }
 

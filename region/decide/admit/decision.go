@@ -100,7 +100,7 @@ type Decision struct {
 	Met []Met
 
 	Delay   time.Duration // admitted by a leaky_bucket: serve the request after this time
-	Receipt string        // for Limiter.Refund; empty if not asked for or nothing was charged
+	Receipt string        // for Receipts.Refund; empty if not asked for or nothing was charged
 	// Repeated says that this decision was made before, under the same Request.ID, and that nothing
 	// was charged now. A server that served the request the first time should not serve it again.
 	Repeated bool

@@ -11,12 +11,11 @@
 // If the store does not answer, or is known not to, the limit's on_store_failure decides
 // (local.go). With "local" this node admits units from a part of its own (package local).
 //
-// A caller can give back what a decision charged with the decision's receipt (receipt.go).
+// A decision may have a receipt, for which what it charged is given back (package receipts).
 //
 // A request may have lists of descriptors, as those of Envoy (lists.go), which are one decision or
 // one each (apart.go). A decision on several limits has what each said (states.go). It is made
 // before its caller gives up (patience.go). What no limit applies to is decided in unmatched.go.
-// refund_last.go gives back what was charged last, without a receipt.
 //
 // A node remembers denials (memory.go), and holds units of limits that say consistency: prefetch
 // (package prefetch). A client may take such units and decide by itself for a moment (take.go).

@@ -358,14 +358,14 @@ func (f *Flow) excluded() Decision {
 
 // counted returns the decision by the store's answer.
 func (f *Flow) counted() Decision {
-	l, all := f.limiter, f.way.Applied
+	l := f.limiter
 	d := l.judge(&f.way, f.said)
 	if !d.FromMemory && f.way.spends(f.request.Receipt) {
 		l.chunks.TopUp(&f.way.Ask)
 	}
 	l.metrics.sentAgain(f.said.Decided)
 	if f.commit && d.Allowed && f.request.Receipt {
-		d.Receipt = l.receipts.give(f.request, all, f.said)
+		d.Receipt = l.receipts.Give(f.way.Ask, f.said)
 	}
 	return d
 }

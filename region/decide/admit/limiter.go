@@ -3,7 +3,6 @@ package admit
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"log/slog"
 	"slices"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"github.com/quotad/quotad/region/decide/local"
 	"github.com/quotad/quotad/region/decide/prefetch"
 	"github.com/quotad/quotad/region/decide/queue"
+	"github.com/quotad/quotad/region/decide/receipts"
 	"github.com/quotad/quotad/region/memory/journal"
 	"github.com/quotad/quotad/region/memory/store"
 	"github.com/quotad/quotad/region/memory/tenure"
@@ -59,7 +59,7 @@ type Limiter struct {
 	// unmatched is for requests to which no limit applies.
 	unmatched unmatched
 	sequence  atomic.Uint64
-	receipts  *Receipts
+	receipts  *receipts.Receipts
 }
 
 // clockOf returns the clock by which units that are held end.
@@ -83,8 +83,7 @@ func New(c Config) *Limiter {
 		c.On = &queue.Goroutines{}
 	}
 	l := &Limiter{config: c, log: c.Log, store: c.Store, tenure: c.Tenure, rights: c.Rights,
-		deadline: c.Store.Deadline(), wait: cmp.Or(c.Wait, DefaultWait),
-		metrics: newMetrics(), receipts: newReceipts(c, rand.Text())}
+		deadline: c.Store.Deadline(), wait: cmp.Or(c.Wait, DefaultWait), metrics: newMetrics()}
 	l.elapsed = clockOf(c).Elapsed
 	l.accounts.metrics, l.accounts.now = l.metrics, c.Now
 	l.unmatched = unmatched{log: c.Log, elapsed: l.elapsed, count: l.metrics.noLimit}
@@ -94,6 +93,7 @@ func New(c Config) *Limiter {
 		Closed: c.Closed, On: c.On})
 	l.chunks = prefetch.New(prefetch.Config{Nodes: c.Nodes, Store: c.Store, Terms: c.Tenure, Rights: c.Rights, Queue: l.queue,
 		Elapsed: l.elapsed, On: c.On})
+	l.receipts = receipts.New(receipts.Config{Region: c.Region, Store: c.Store, Rules: c.Tenure.Rules, Rights: c.Rights})
 	return l
 }
 
@@ -134,7 +134,7 @@ func (l *Limiter) Local() *local.Part { return l.local }
 func (l *Limiter) Chunks() *prefetch.Chunks { return l.chunks }
 
 // Receipts returns what gives back.
-func (l *Limiter) Receipts() *Receipts { return l.receipts }
+func (l *Limiter) Receipts() *receipts.Receipts { return l.receipts }
 
 // Queue returns what asks the store.
 func (l *Limiter) Queue() *queue.Queue { return l.queue }

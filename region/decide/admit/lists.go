@@ -1,10 +1,12 @@
 package admit
 
 import (
+	"context"
 	"slices"
 
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/decide/receipts"
 	"github.com/quotad/quotad/region/memory/rules"
 )
 
@@ -143,4 +145,29 @@ func (w *way) needsNoStore(domain string) bool {
 	}
 	rule, _ := w.Rules.Domain(domain)
 	return rule.OnNoLimit == policy.NoLimitDeny
+}
+
+// RefundLast gives back up to the cost of a list, of what was charged last of the buckets that it
+// meets, as [receipts.Receipts.Uncharge] does. The error is an *invalid.Field or that of the store.
+func (l *Limiter) RefundLast(ctx context.Context, domain string, list List) (receipts.Refunded, error) {
+	q := Request{Domain: domain, Lists: []List{list}}
+	if err := q.Validate(); err != nil {
+		return receipts.Refunded{}, err
+	}
+	w := l.prepare(q, true, nil)
+	if err := bounded(w.Applied); err != nil {
+		return receipts.Refunded{}, err
+	}
+	return l.receipts.Uncharge(ctx, w.Ask)
+}
+
+// Buckets returns the buckets that a list meets, for the audit log.
+func (l *Limiter) Buckets(domain string, list List) (all []policy.BucketRef) {
+	met, _ := l.tenure.Rules().AppendList(nil, domain, list.Entries)
+	for _, a := range met {
+		if ref, err := policy.ParseBucketID(policy.BucketID(a.Bucket.ID)); err == nil {
+			all = append(all, ref)
+		}
+	}
+	return slices.Clip(all)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/decide/receipts"
 	"github.com/quotad/quotad/region/memory/journal"
 	"github.com/quotad/quotad/region/memory/store"
 	"github.com/quotad/quotad/region/trade/peer"
@@ -236,14 +237,14 @@ func (n *running) used(t *testing.T, limit string, q Request) quantity.Units {
 func (n *running) charged(t *testing.T, q Request) string {
 	t.Helper()
 	d := n.check(t, q)
-	if !d.Allowed || !strings.HasPrefix(d.Receipt, receiptPrefix) {
+	if !d.Allowed || !strings.HasPrefix(d.Receipt, "qr1_") {
 		t.Fatalf("%s: %+v, want a receipt", n.name, d)
 	}
 	return d.Receipt
 }
 
 // refunds fails the test unless a receipt can be refunded with this outcome, limit by limit.
-func (n *running) refunds(t *testing.T, receipt string, repeated bool, want ...RefundedCharge) {
+func (n *running) refunds(t *testing.T, receipt string, repeated bool, want ...receipts.RefundedCharge) {
 	t.Helper()
 	got, err := n.receipts.Refund(t.Context(), receipt)
 	if err != nil || got.Repeated != repeated || !slices.Equal(got.Charges, want) {

@@ -8,6 +8,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/suite"
+	"github.com/quotad/quotad/region/decide/receipts"
 )
 
 // again is what came of one request that was sent many times.
@@ -81,7 +82,7 @@ func TestOneIDForAllRequests(t *testing.T) {
 func TestARequestSentTooOftenIsOneWithoutAnID(t *testing.T) {
 	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n, all := c.running["us/n1"], RefundedCharge{Limit: "fixed-window", Units: 1}
+		n, all := c.running["us/n1"], receipts.RefundedCharge{Limit: "fixed-window", Units: 1}
 		q := named("a", "x", 1)
 		q.Receipt = true
 		first := n.charged(t, q)

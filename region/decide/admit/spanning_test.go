@@ -16,6 +16,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/decide/queue"
+	"github.com/quotad/quotad/region/decide/receipts"
 	"github.com/quotad/quotad/region/memory/store"
 )
 
@@ -119,7 +120,7 @@ func TestSpanningRefund(t *testing.T) {
 	spanned(t, []string{perAccount, perAddress}, func(t *testing.T, c *cluster, n *running) {
 		receipt := n.charged(t, both(2))
 		n.charged(t, both(3))
-		want := []RefundedCharge{{Limit: "per-account", Units: 2}, {Limit: "per-address", Units: 2}}
+		want := []receipts.RefundedCharge{{Limit: "per-account", Units: 2}, {Limit: "per-address", Units: 2}}
 		n.refunds(t, receipt, false, want...)
 		n.refunds(t, receipt, true, want...)
 		n.wantUsed(t, 3, 3)
@@ -279,12 +280,12 @@ func TestSpanningRefundIsRepeatedAfterAWindow(t *testing.T) {
 		"name: per-address, key: [address], limit: 5, window: 1s"},
 		func(t *testing.T, c *cluster, n *running) {
 			receipt := n.charged(t, both(2))
-			n.refunds(t, receipt, false, RefundedCharge{"per-account", 2, ""},
-				RefundedCharge{"per-address", 2, ""})
-			n.refunds(t, receipt, true, RefundedCharge{"per-account", 2, ""},
-				RefundedCharge{"per-address", 2, ""})
+			n.refunds(t, receipt, false, receipts.RefundedCharge{Limit: "per-account", Units: 2},
+				receipts.RefundedCharge{Limit: "per-address", Units: 2})
+			n.refunds(t, receipt, true, receipts.RefundedCharge{Limit: "per-account", Units: 2},
+				receipts.RefundedCharge{Limit: "per-address", Units: 2})
 			time.Sleep(10 * time.Second)
-			n.refunds(t, receipt, true, RefundedCharge{"per-account", 2, ""},
-				RefundedCharge{"per-address", 0, algorithms.NoLongerWeighs.String()})
+			n.refunds(t, receipt, true, receipts.RefundedCharge{Limit: "per-account", Units: 2},
+				receipts.RefundedCharge{Limit: "per-address", Reason: algorithms.NoLongerWeighs.String()})
 		})
 }

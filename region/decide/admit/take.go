@@ -101,7 +101,7 @@ func (l *Limiter) Take(ctx context.Context, t Take) (Taken, error) {
 	l.accounts.count(&w, d)
 	return Taken{Units: w.Cost, Decision: l.sign(d),
 		SpendWithin: spendWithin(w.Applied, said),
-		Receipt:     l.receipts.give(t.request(w.Cost), w.Applied, said)}, nil
+		Receipt:     l.receipts.Give(w.Ask, said)}, nil
 }
 
 // takeable returns an error that wraps ErrExact unless a limit applies, and all say consistency:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/base/invalid"
+	"github.com/quotad/quotad/region/decide/receipts"
 )
 
 // What a client denied by itself is demand of the limits that the node, too, knows to deny, once.
@@ -99,7 +100,7 @@ func TestSpanningTake(t *testing.T) {
 		n.wantUsed(t, 4+24, 4+24)
 		for _, repeated := range []bool{false, true} {
 			back, err := n.receipts.GiveBack(t.Context(), got.Receipt, 20)
-			want := []RefundedCharge{{Limit: "per-account", Units: 20}, {Limit: "per-address", Units: 20}}
+			want := []receipts.RefundedCharge{{Limit: "per-account", Units: 20}, {Limit: "per-address", Units: 20}}
 			if err != nil || back.Repeated != repeated || !slices.Equal(back.Charges, want) {
 				t.Errorf("%+v, %v", back, err)
 			}

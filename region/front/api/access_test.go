@@ -36,7 +36,7 @@ import (
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
-	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/decide/receipts"
 	"github.com/quotad/quotad/region/front/audit"
 	"github.com/quotad/quotad/region/front/callers"
 	"github.com/quotad/quotad/region/front/operators"
@@ -488,7 +488,7 @@ func auditLines(t *testing.T, b *bytes.Buffer) (all []string) {
 // ordinary log has no key.
 func TestEveryActIsAuditedOnce(t *testing.T) {
 	s := startSecured(t, "plain")
-	s.node.GivenBack = admit.Refunded{Charges: []admit.RefundedCharge{{Limit: "account-minute", Units: quantity.Units(7)}}}
+	s.node.GivenBack = receipts.Refunded{Charges: []receipts.RefundedCharge{{Limit: "account-minute", Units: quantity.Units(7)}}}
 	const key = " api/account-minutemap[account:42]"
 	const bucket = `{"limit":"account-minute","domain":"api","descriptors":{"account":"42"}}`
 	as := func(role roles.Role) proof { return proof{token: s.roles.Tokens[role]} }

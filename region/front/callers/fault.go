@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/decide/receipts"
 	"github.com/quotad/quotad/region/front/roles"
 	"github.com/quotad/quotad/region/front/wire"
 )
@@ -28,9 +29,7 @@ func toStatus(err error) error {
 		return status.Error(codes.PermissionDenied, refused.Error())
 	case errors.As(err, &field):
 		return fieldStatus(field)
-	case errors.Is(err, admit.ErrReceipt):
-		return status.Error(codes.FailedPrecondition, receiptRefused(err))
-	case errors.Is(err, admit.ErrExact):
+	case errors.Is(err, receipts.ErrRefused), errors.Is(err, admit.ErrExact):
 		return status.Error(codes.FailedPrecondition, err.Error())
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return status.FromContextError(err).Err()

@@ -22,7 +22,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
-	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/decide/receipts"
 	"github.com/quotad/quotad/region/front/audit"
 	"github.com/quotad/quotad/region/front/wire"
 )
@@ -300,7 +300,7 @@ func TestEnvoysBytesThatAreNoText(t *testing.T) {
 // caller, over HTTP too, and where the domain does not allow it nothing is.
 func TestWhoGaveBackIsWrittenDown(t *testing.T) {
 	var written bytes.Buffer
-	node := &fronts.Node{GivenBack: admit.Refunded{Charges: []admit.RefundedCharge{{Units: 3}}}}
+	node := &fronts.Node{GivenBack: receipts.Refunded{Charges: []receipts.RefundedCharge{{Units: 3}}}}
 	var err error
 	if node.Open, err = policy.Parse("limits.yaml", []byte(fronts.Document+
 		"domains: [{name: back, negative_hits: give_back}]\n")); err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/base/door"
 	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/decide/receipts"
 	"github.com/quotad/quotad/region/front/audit"
 	"github.com/quotad/quotad/region/front/roles"
 	"github.com/quotad/quotad/region/front/wire"
@@ -153,10 +154,7 @@ func (s *service) Peek(ctx context.Context, m *quotadv1.PeekRequest) (*quotadv1.
 // Refund implements quotad.v1.QuotaService.
 func (s *service) Refund(ctx context.Context, m *quotadv1.RefundRequest) (*quotadv1.RefundResponse,
 	error) {
-	done, err := s.refunded(ctx, audit.Refund, m.GetReceipt(), func() (admit.Refunded,
-		error) {
-		return s.node.Refund(ctx, m.GetReceipt())
-	})
+	done, err := s.refunded(ctx, audit.Refund, m.GetReceipt(), s.node.Refund)
 	if err != nil {
 		return nil, toStatus(err)
 	}
@@ -182,9 +180,8 @@ func (s *service) Take(ctx context.Context, m *quotadv1.TakeRequest) (*quotadv1.
 // GiveBack implements quotad.v1.QuotaService.
 func (s *service) GiveBack(ctx context.Context,
 	m *quotadv1.GiveBackRequest) (*quotadv1.GiveBackResponse, error) {
-	done, err := s.refunded(ctx, audit.GiveBack, m.GetReceipt(), func() (admit.Refunded,
-		error) {
-		return s.node.GiveBack(ctx, m.GetReceipt(), quantity.Units(m.GetUnits()))
+	done, err := s.refunded(ctx, audit.GiveBack, m.GetReceipt(), func(ctx context.Context, receipt string) (receipts.Refunded, error) {
+		return s.node.GiveBack(ctx, receipt, quantity.Units(m.GetUnits()))
 	})
 	if err != nil {
 		return nil, toStatus(err)

@@ -18,6 +18,7 @@ import (
 	"github.com/quotad/quotad/region/base/door"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/decide/envoys"
+	"github.com/quotad/quotad/region/decide/receipts"
 	"github.com/quotad/quotad/region/front/authz"
 	"github.com/quotad/quotad/region/front/tracing"
 	"github.com/quotad/quotad/region/front/wire"
@@ -30,9 +31,9 @@ type Node interface {
 	CheckLists(ctx context.Context, q admit.Request) ([]admit.Decision, error)
 	Peek(ctx context.Context, q admit.Request) (admit.Decision, error)
 	Take(ctx context.Context, t admit.Take) (admit.Taken, error)
-	GiveBack(ctx context.Context, receipt string, units quantity.Units) (admit.Refunded, error)
-	Refund(ctx context.Context, receipt string) (admit.Refunded, error)
-	RefundLast(ctx context.Context, domain string, list admit.List) (admit.Refunded, error)
+	GiveBack(ctx context.Context, receipt string, units quantity.Units) (receipts.Refunded, error)
+	Refund(ctx context.Context, receipt string) (receipts.Refunded, error)
+	RefundLast(ctx context.Context, domain string, list admit.List) (receipts.Refunded, error)
 	// Receipt returns the buckets that a receipt is about, and Buckets those that a list meets.
 	Receipt(receipt string) ([]policy.BucketRef, error)
 	Buckets(domain string, list admit.List) []policy.BucketRef

@@ -56,10 +56,10 @@ func TestGRPCGiveBack(t *testing.T) {
 		{Limit: "account-minute", Units: 2}, {Limit: "queue", Reason: "turn promised"}}})
 	_, err = client.GiveBack(t.Context(), &quotadv1.GiveBackRequest{Units: 2})
 	wantViolations(t, err, "receipt")
-	node.Err = elsewhere("eu-west")
+	node.Err = errElsewhere
 	_, err = client.GiveBack(t.Context(), &quotadv1.GiveBackRequest{Receipt: fronts.Receipt, Units: 2})
 	if s := status.Convert(err); s.Code() != codes.FailedPrecondition ||
-		s.Message() != refusedElsewhere {
+		s.Message() != errElsewhere.Error() {
 		t.Errorf("a receipt of another region is %v", err)
 	}
 }

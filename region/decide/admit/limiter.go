@@ -133,7 +133,7 @@ func (l *Limiter) Local() *local.Part { return l.local }
 // Chunks returns what the node holds to admit from without its store.
 func (l *Limiter) Chunks() *prefetch.Chunks { return l.chunks }
 
-// Receipts returns what gives back.
+// Receipts returns what gives receipts, and gives back.
 func (l *Limiter) Receipts() *receipts.Receipts { return l.receipts }
 
 // Queue returns what asks the store.

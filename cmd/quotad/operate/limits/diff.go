@@ -72,6 +72,7 @@ type difference struct {
 	From    string         `json:"from"` // epochs
 	To      string         `json:"to"`
 	Regions []edit         `json:"regions,omitempty"`
+	Rules   []edit         `json:"rules,omitempty"` // for what no limit applies to
 	Limits  []changedLimit `json:"limits"`
 	Same    int            `json:"same"` // limits of both documents that do not differ
 }
@@ -108,7 +109,7 @@ type edit struct {
 // differ compares two documents. The error says that the newer one cannot follow the older.
 func differ(older, newer *policy.Document) (difference, error) {
 	d := difference{From: older.Epoch().String(), To: newer.Epoch().String(),
-		Regions: regionEdits(older, newer), Limits: []changedLimit{}}
+		Regions: regionEdits(older, newer), Rules: ruleEdits(older, newer), Limits: []changedLimit{}}
 	// At time 0 every cell begins, so what follows an acknowledgement takes longest then.
 	changes, err := barrier.Preview(older, newer, 0)
 	if errors.Is(err, barrier.ErrOlder) {
@@ -150,6 +151,49 @@ func regionEdits(older, newer *policy.Document) []edit {
 	from, names := say(older)
 	to, more := say(newer)
 	return edits(from, to, append(names, more...))
+}
+
+// ruleEdits returns how what is exempt differs, and what becomes of requests to which no limit
+// applies.
+func ruleEdits(older, newer *policy.Document) []edit {
+	say := func(d *policy.Document) (all map[string]string, names []string) {
+		all = map[string]string{}
+		for _, r := range append([]policy.DomainRules{{OnNoLimit: d.OnNoLimit}}, d.Domains...) {
+			of := ""
+			if r.Name != "" {
+				of = "domain " + r.Name + " "
+			}
+			for _, s := range [][2]string{{"on_no_limit", string(r.OnNoLimit)}, {"descriptors", string(r.Descriptors)},
+				{"negative_hits", string(r.NegativeHits)}} {
+				all[of+s[0]] = s[1]
+				names = append(names, of+s[0])
+			}
+		}
+		for _, e := range d.Exempt {
+			name := "exempt " + e.Domain + " " + entriesWords(e.Entries)
+			all[name] = exemptWords(e)
+			names = append(names, name)
+		}
+		return all, names
+	}
+	from, names := say(older)
+	to, more := say(newer)
+	return edits(from, to, append(names, more...))
+}
+
+// exemptWords says what becomes of a request that is exempt.
+func exemptWords(e policy.Exemption) string {
+	what := "no limit"
+	switch {
+	case e.Deny:
+		what = "denied"
+	case e.Unlimited:
+		what = "unlimited"
+	}
+	if len(e.Replaces) > 0 {
+		what += ", replaces " + strings.Join(e.Replaces, ", ")
+	}
+	return what
 }
 
 // times says how often.
@@ -253,6 +297,8 @@ func values(l *policy.Limit, d *policy.Document) (all map[string]string, names [
 	for name, value := range l.Settings() {
 		say(name, value)
 	}
+	say("alias", l.Alias)
+	say("replaces", strings.Join(l.Replaces, ", "))
 	return all, names
 }
 
@@ -263,6 +309,9 @@ func (d difference) print(w io.Writer) error {
 	fmt.Fprintf(t, "epoch %s to %s\n", d.From, d.To)
 	for _, r := range d.Regions {
 		fmt.Fprintf(t, "region %s\t%s\n", r.What, r.words())
+	}
+	for _, r := range d.Rules {
+		fmt.Fprintf(t, "%s\t%s\n", r.What, r.words())
 	}
 	for _, l := range d.Limits {
 		fmt.Fprintf(t, "\n%s %s/%s by %s%s\n", signs[l.Change], l.Domain, l.Name,

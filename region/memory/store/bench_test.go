@@ -14,7 +14,7 @@ import (
 )
 
 // BenchmarkDecide compares, on one redis-server, a bare round trip with one that decides a request
-// and one that decides a hundred requests on one bucket, as the batcher sends them.
+// and one that decides as many requests on one bucket as one call may.
 func BenchmarkDecide(b *testing.B) {
 	server := fixtures.Process(b)
 	s := node(b, server, first)
@@ -23,7 +23,7 @@ func BenchmarkDecide(b *testing.B) {
 			suite.Must(b, clientOf(s).Ping(b.Context()).Err())
 		}
 	})
-	for _, requests := range []int{1, 100} {
+	for _, requests := range []int{1, algorithms.MaxCosts} {
 		name := "requests=" + strconv.Itoa(requests)
 		costs := make([]quantity.Units, requests)
 		for i := range costs {

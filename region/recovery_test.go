@@ -197,17 +197,28 @@ func TestAMateKnowsWhatWasUsed(t *testing.T) {
 }
 
 // TestAMateThatTheSettingDoesNotCount: nodes is 1, which is the default, beside two nodes. The one that
-// used all is there when the other finds the store empty, and is asked.
+// used all is there when the other finds the store empty, and is asked, also if the store had not yet told
+// the other of it.
 func TestAMateThatTheSettingDoesNotCount(t *testing.T) {
-	for _, window := range []string{"10m", "1m"} {
-		t.Run(window, func(t *testing.T) {
+	for name, of := range map[string]struct {
+		window string
+		late   bool
+	}{"long": {"10m", false}, "short": {"1m", false}, "just started": {"10m", true}} {
+		t.Run(name, func(t *testing.T) {
 			inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 				c.sizes["us"] = 1
 				d := documents.Parse(t, 1, alone, fmt.Sprintf(
-					"name: long, algorithm: fixed_window, limit: 200, window: %s, on_store_failure: deny", window))
-				n1, n2, q := c.start("us/n1", d), c.start("us/n2", d), request("a")
-				c.meet()
-				time.Sleep(time.Until(time.Now().Truncate(10 * time.Minute).Add(10 * time.Minute)))
+					"name: long, algorithm: fixed_window, limit: 200, window: %s, on_store_failure: deny", of.window))
+				n1, q := c.start("us/n1", d), request("a")
+				begins := time.Now().Truncate(10 * time.Minute).Add(10 * time.Minute)
+				if of.late {
+					time.Sleep(time.Until(begins))
+				}
+				n2 := c.start("us/n2", d)
+				if !of.late {
+					c.meet()
+					time.Sleep(time.Until(begins))
+				}
 				for range 200 {
 					n2.check(t, q)
 				}

@@ -192,6 +192,13 @@ func startNodes(t *testing.T, document string, nodes int, settings ...string) *p
 		Regions:  []process.RegionConfig{{Name: "here", Nodes: nodes}},
 		Settings: append([]string{"headers: {envoy: ietf}"}, settings...)})
 	suite.Must(t, err)
+	t.Cleanup(func() {
+		for _, n := range fleet.Regions[0].Nodes {
+			if t.Failed() {
+				t.Logf("%s:\n%s", n.Name, n.Output())
+			}
+		}
+	})
 	return fleet.Regions[0]
 }
 

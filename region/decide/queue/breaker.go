@@ -101,7 +101,8 @@ func (q *Queue) probe(ctx context.Context) {
 // TryAgain probes once each server that does not answer. silent holds since when each has not
 // answered, and is kept by the caller between calls.
 func (q *Queue) TryAgain(ctx context.Context, silent map[store.Shard]time.Time) {
-	for shard, breaker := range q.breakers.of {
+	for _, shard := range q.store.Shards() {
+		breaker := q.breakers.of[shard]
 		if !breaker.Load() {
 			continue
 		}

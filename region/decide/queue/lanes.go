@@ -66,17 +66,24 @@ func (l *lanes) enqueue(ctx context.Context, w Ask) error {
 // that may not wait, with its index.
 func (l *lanes) enqueueAll(ctx context.Context, all []Ask, refused func(place int, err error)) {
 	parts := map[*batcher][]int{}
+	var lanes []*batcher // in the order of the requests
 	for i := range all {
 		lane := l.lane(&all[i])
+		if parts[lane] == nil {
+			lanes = append(lanes, lane)
+		}
 		parts[lane] = append(parts[lane], i)
 	}
-	for lane, part := range parts {
-		hurried, begins := lane.queueAll(all, part, refused)
+	for _, lane := range lanes {
+		hurried, begins := lane.queueAll(all, parts[lane], refused)
 		if begins { // one after the other the lanes would take too long
 			lane.begins(ctx, hurried || len(parts) > 1)
 		}
 	}
 }
+
+// Sort finds out once which shards are on one server.
+func (q *Queue) Sort(ctx context.Context) { q.lanes.sort(ctx) }
 
 // run finds out which shards are on one server, until ctx ends.
 func (l *lanes) run(ctx context.Context) {

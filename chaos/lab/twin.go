@@ -12,18 +12,20 @@ import (
 )
 
 // Twin is a Redis server in memory. The twin of package algorithms answers its scripts at once. It
-// has one shard, or several shards that fail together, except for single round trips. Any number of
-// nodes may use it. Safe for concurrent use, except for its Ledgers.
+// has one shard, or several shards that fail together, except for single round trips and servers that
+// are silent (SetServers). Any number of nodes may use it. Safe for concurrent use, except for its
+// Ledgers.
 type Twin struct {
 	mu sync.Mutex // held during a round trip
 	outage
-	service
-	shards store.Shards
-	held   map[store.Shard]*ledger
-	clock  func() quantity.StoreTime
-	replid string
-	starts int // number of restarts
-	opened int // number of secrets given out
+	servers []service            // that hold the shards; until SetServers one that takes no time
+	elapsed func() time.Duration // a clock that never goes back; nil until SetServers
+	shards  store.Shards
+	held    map[store.Shard]*ledger
+	clock   func() quantity.StoreTime
+	replid  string
+	starts  int // number of restarts
+	opened  int // number of secrets given out
 }
 
 // ledger is the content of one shard.
@@ -42,7 +44,8 @@ func NewTwin(clock func() quantity.StoreTime, replid string) *Twin {
 
 // NewDividedTwin returns an empty server that is divided into shards, as a Redis Cluster is.
 func NewDividedTwin(clock func() quantity.StoreTime, replid string, shards store.Shards) *Twin {
-	s := &Twin{shards: shards, held: map[store.Shard]*ledger{}, clock: clock, replid: replid}
+	s := &Twin{shards: shards, held: map[store.Shard]*ledger{}, clock: clock, replid: replid,
+		servers: make([]service, 1)}
 	for _, shard := range shards {
 		s.held[shard] = &ledger{twin: &algorithms.Twin{}, ends: map[string]quantity.StoreTime{}}
 	}
@@ -60,15 +63,6 @@ func (s *Twin) Replid() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.replid
-}
-
-// SetService sets the time that each call takes from now on, measured by a clock that never goes
-// back. If a round trip is not done by the deadline it times out, though its calls run. The node
-// learns no more than that, as from a Redis under load. Calls that wait take the new time.
-func (s *Twin) SetService(each time.Duration, elapsed func() time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.setService(each, elapsed)
 }
 
 // Flush loses all data, as FLUSHALL does. The server keeps its master_replid.
@@ -133,7 +127,7 @@ func (s *Twin) Replica(replid string) *Twin {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	copied := &Twin{shards: s.shards, held: map[store.Shard]*ledger{}, clock: s.clock,
-		replid: replid}
+		replid: replid, servers: make([]service, 1)}
 	for shard, l := range s.held {
 		copied.held[shard] = &ledger{twin: l.twin.Clone(), ends: maps.Clone(l.ends), left: l.left}
 	}

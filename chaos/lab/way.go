@@ -25,8 +25,7 @@ type Way struct {
 	mu     sync.Mutex
 	server *Twin
 	closed bool
-	far    time.Duration         // what a message takes each way
-	pass   func(d time.Duration) // lets time pass; nil: no time passes
+	pass   Pass // nil: no time passes
 }
 
 // Connect returns a store on the server with the usual deadline, and the Way below that store. now
@@ -43,13 +42,17 @@ func (s *Twin) ConnectWithin(deadline time.Duration, now func() time.Time) (*sto
 		NewSecret: func() string { return w.to().newSecret() }}), w
 }
 
-// Takes has round trips with decisions take time from now on: far each way, and what the server takes
-// for its calls (Twin.SetService). pass lets time pass. It is called before the server is asked and
-// after. Other calls take no time: a node makes some of them while it holds locks.
-func (w *Way) Takes(far time.Duration, pass func(d time.Duration)) {
+// Pass lets time pass for a round trip to some servers of a Twin, which are named by their places
+// (Twin.SetServers). It is called before the servers are asked and after.
+type Pass func(servers []int, d time.Duration)
+
+// Takes has round trips with decisions take time from now on, as the servers do (Twin.SetServers). One
+// to several servers takes as long as the slowest. Other calls take no time: a node makes some of them
+// while it holds locks.
+func (w *Way) Takes(pass Pass) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.far, w.pass = far, pass
+	w.pass = pass
 }
 
 // SetServer directs all further calls to another server, as after a failover. The node keeps what
@@ -74,97 +77,134 @@ func (w *Way) Close() error {
 	return nil
 }
 
-// trip makes a round trip to the current server, which is locked while run is called. decides says
-// that it carries decisions. The error says why no reply comes back.
-func (w *Way) trip(ctx context.Context, calls int, decides bool,
-	run func(s *Twin, now quantity.StoreTime)) error {
-	w.mu.Lock()
-	closed, far, pass := w.closed, w.far, w.pass
-	w.mu.Unlock()
-	switch {
-	case pass == nil:
-		far, pass = 0, func(time.Duration) {}
-	case !decides:
-		far, calls, pass = 0, 0, func(time.Duration) {}
-	}
-	if closed {
-		return redis.ErrClosed
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	pass(far)
-	takes, lost := w.to().serves(calls, run)
-	const most = store.DefaultTimeout
-	if lost == nil && 2*far+takes > most {
-		lost = context.DeadlineExceeded
-	}
-	if errors.Is(lost, context.DeadlineExceeded) {
-		pass(most - far)
-		return lost
-	}
-	pass(far + takes)
-	return lost
+// part is what a round trip has for one shard.
+type part struct {
+	shard  store.Shard
+	places []int // of its calls among all
+	calls  int   // what they count as for the server
+	run    func(s *Twin, now quantity.StoreTime)
+	lost   error // why no reply comes back
 }
 
-// serves has the server run calls, if they reach it. It returns how long that takes the server, and
-// why no reply comes back.
-func (s *Twin) serves(calls int, run func(s *Twin, now quantity.StoreTime)) (takes time.Duration, lost error) {
+// trip makes a round trip to the servers of some shards, each of which is locked while run is called.
+// decides says that it carries decisions.
+func (w *Way) trip(ctx context.Context, decides bool, parts ...*part) {
+	w.mu.Lock()
+	closed, pass := w.closed, w.pass
+	w.mu.Unlock()
+	err := ctx.Err()
+	if closed {
+		err = redis.ErrClosed
+	}
+	if err != nil {
+		for _, p := range parts {
+			p.lost = err
+		}
+		return
+	}
+	var far, ends time.Duration
+	var servers []int
+	if pass != nil && decides {
+		far, servers = w.to().farthest(parts)
+		pass(servers, far)
+	}
+	const most = store.DefaultTimeout
+	for _, p := range parts {
+		takes := w.to().serves(p, pass == nil || decides)
+		if p.lost == nil && 2*far+takes > most {
+			p.lost = context.DeadlineExceeded
+		}
+		if errors.Is(p.lost, context.DeadlineExceeded) {
+			takes = most - 2*far
+		}
+		ends = max(ends, takes)
+	}
+	if pass != nil && decides {
+		pass(servers, far+ends)
+	}
+}
+
+// farthest returns the servers of some shards, and how far the farthest is.
+func (s *Twin) farthest(parts []*part) (far time.Duration, servers []int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	runs, lost := s.trip()
-	if runs && calls > 0 {
+	for _, p := range parts {
+		at := s.on(p.shard)
+		far = max(far, s.servers[at].Far)
+		if !slices.Contains(servers, at) {
+			servers = append(servers, at)
+		}
+	}
+	return far, servers
+}
+
+// serves has a server run the calls for a shard, if they reach it. It returns how long that takes, if
+// they count.
+func (s *Twin) serves(p *part, count bool) (takes time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	to, runs := &s.servers[s.on(p.shard)], false
+	if to.Silent {
+		p.lost = context.DeadlineExceeded
+	} else {
+		runs, p.lost = s.trip()
+	}
+	if !runs {
+		return 0
+	}
+	if count && p.calls > 0 {
 		late := error(nil)
-		if takes, late = s.serve(calls); lost == nil && late != nil {
-			lost = late
+		if takes, late = to.serve(p.calls, s.elapsed); p.lost == nil && late != nil {
+			p.lost = late
 			s.answerLost()
 		}
 	}
-	if runs {
-		run(s, s.clock())
-	}
-	return takes, lost
+	p.run(s, s.clock())
+	return takes
 }
 
-// Exec implements store.Servers. It makes a round trip to each shard that has calls, one after the
-// other. A shard that the server does not have answers as if it had no token.
+// Exec implements store.Servers. It makes a round trip to all shards that have calls. A shard that the
+// server does not have answers as if it had no token.
 func (w *Way) Exec(ctx context.Context, calls []store.Call) []store.Reply {
 	replies := make([]store.Reply, len(calls))
-	var shards []store.Shard
-	of := map[store.Shard][]int{} // indexes of the calls of each shard
+	var parts []*part
+	of := map[store.Shard]*part{}
 	for i, c := range calls {
-		if of[c.Shard] == nil {
-			shards = append(shards, c.Shard)
+		p := of[c.Shard]
+		if p == nil {
+			p = &part{shard: c.Shard}
+			parts, of[c.Shard] = append(parts, p), p
 		}
-		of[c.Shard] = append(of[c.Shard], i)
+		p.places = append(p.places, i)
 	}
-	for _, shard := range shards {
-		w.execIn(ctx, shard, of[shard], calls, replies)
+	decides := false
+	for _, p := range parts {
+		sum, items := work(calls, p.places)
+		p.calls, decides = sum, decides || items
+		p.run = func(s *Twin, now quantity.StoreTime) { s.exec(p, now, calls, replies) }
+	}
+	w.trip(ctx, decides, parts...)
+	for _, p := range parts {
+		for _, i := range p.places {
+			if p.lost != nil {
+				replies[i] = store.Reply{Err: store.Failed(inMemory, "script "+calls[i].Op.Script().Name,
+					p.lost)}
+			}
+		}
 	}
 	return replies
 }
 
-// execIn makes the round trip to one shard.
-func (w *Way) execIn(ctx context.Context, shard store.Shard, places []int, calls []store.Call,
-	replies []store.Reply) {
-	sum, decides := work(calls, places)
-	lost := w.trip(ctx, sum, decides, func(s *Twin, now quantity.StoreTime) {
-		l := s.held[shard]
-		for _, i := range places {
-			replies[i].Replid = s.replid
-			if l == nil {
-				replies[i].Err = calls[i].Op.Read([]any{int64(algorithms.StatusUnknown)})
-				continue
-			}
-			l.run(now, calls[i].Op)
+// exec runs the calls for one shard.
+func (s *Twin) exec(p *part, now quantity.StoreTime, calls []store.Call, replies []store.Reply) {
+	l := s.held[p.shard]
+	for _, i := range p.places {
+		replies[i].Replid = s.replid
+		if l == nil {
+			replies[i].Err = calls[i].Op.Read([]any{int64(algorithms.StatusUnknown)})
+			continue
 		}
-	})
-	if lost == nil {
-		return
-	}
-	for _, i := range places {
-		replies[i] = store.Reply{Err: store.Failed(inMemory, "script "+calls[i].Op.Script().Name,
-			lost)}
+		l.run(now, calls[i].Op)
 	}
 }
 
@@ -221,23 +261,24 @@ func (l *ledger) run(now quantity.StoreTime, op store.Operation) {
 	}
 }
 
-// visit makes a round trip that runs something other than calls.
-func (w *Way) visit(ctx context.Context, name string,
+// visit makes a round trip to a shard's server that runs something other than calls.
+func (w *Way) visit(ctx context.Context, name string, shard store.Shard,
 	run func(s *Twin, now quantity.StoreTime)) error {
-	if lost := w.trip(ctx, 0, false, run); lost != nil {
-		return store.Failed(inMemory, name, lost)
+	p := part{shard: shard, run: run}
+	if w.trip(ctx, false, &p); p.lost != nil {
+		return store.Failed(inMemory, name, p.lost)
 	}
 	return nil
 }
 
 // Server implements store.Servers.
-func (w *Way) Server(context.Context, store.Shard) string { return inMemory }
+func (w *Way) Server(_ context.Context, shard store.Shard) string { return w.to().nameOf(shard) }
 
 // Look implements store.Servers.
 func (w *Way) Look(ctx context.Context, shard store.Shard, nothing algorithms.Open) (store.Found,
 	error) {
 	found := store.Found{Server: inMemory}
-	err := w.visit(ctx, "open the store", func(s *Twin, now quantity.StoreTime) {
+	err := w.visit(ctx, "open the store", shard, func(s *Twin, now quantity.StoreTime) {
 		found.Opened, found.Replid, found.Clock = s.held[shard].twin.Open(now, nothing), s.replid,
 			time.UnixMicro(int64(now))
 	})
@@ -245,14 +286,14 @@ func (w *Way) Look(ctx context.Context, shard store.Shard, nothing algorithms.Op
 }
 
 // Ping implements store.Servers.
-func (w *Way) Ping(ctx context.Context, _ store.Shard) error {
-	return w.visit(ctx, "ping", func(*Twin, quantity.StoreTime) {})
+func (w *Way) Ping(ctx context.Context, shard store.Shard) error {
+	return w.visit(ctx, "ping", shard, func(*Twin, quantity.StoreTime) {})
 }
 
 // Keys implements store.Servers. Where the walk is, is said by the hash of keys: so it shows every key
 // that is there all the while.
 func (w *Way) Keys(ctx context.Context, shard store.Shard, from uint64, count int64) (keys []string, next uint64, err error) {
-	err = w.visit(ctx, "list its keys", func(s *Twin, _ quantity.StoreTime) {
+	err = w.visit(ctx, "list its keys", shard, func(s *Twin, _ quantity.StoreTime) {
 		all := s.held[shard].twin.Buckets()
 		slices.SortFunc(all, func(a, b string) int { return cmp.Compare(place(a), place(b)) })
 		for _, key := range all {
@@ -276,7 +317,7 @@ func place(key string) uint64 { return max(xxhash.Sum64String(key), 1) }
 func (w *Way) TryRights(context.Context, store.Shard) ([]string, error) { return nil, nil }
 
 // Memory implements store.Servers. It reports nothing.
-func (w *Way) Memory(ctx context.Context, _ store.Shard) (store.Memory, error) {
+func (w *Way) Memory(ctx context.Context, shard store.Shard) (store.Memory, error) {
 	m := store.Memory{Server: inMemory}
-	return m, w.visit(ctx, "read its memory", func(*Twin, quantity.StoreTime) {})
+	return m, w.visit(ctx, "read its memory", shard, func(*Twin, quantity.StoreTime) {})
 }

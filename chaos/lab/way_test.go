@@ -185,7 +185,7 @@ func TestTwinUnderLoad(t *testing.T) {
 	m := node()
 	mustOpen(t, m, first)
 	var elapsed time.Duration
-	server.SetService(20*time.Millisecond, func() time.Duration { return elapsed })
+	server.SetServers(func() time.Duration { return elapsed }, Server{Each: 20 * time.Millisecond})
 	call := []algorithms.Decide{charge("k", 10, 1)}
 	for n, late := range []bool{false, false, true} { // done after 20, 40 and 60 ms
 		if r := m.Decide(t.Context(), call)[0]; store.Late(r.Err) != late ||
@@ -196,5 +196,59 @@ func TestTwinUnderLoad(t *testing.T) {
 	elapsed = 50 * time.Millisecond
 	if r := m.Decide(t.Context(), call)[0]; r.Err != nil || r.Value.Buckets[0].Used != 4 {
 		t.Errorf("used %+v, %v: what was late is charged too", r.Value.Buckets, r.Err)
+	}
+}
+
+// TestTwinOfSeveralServers: each server of a divided store takes its own time and has a name of its own. A
+// call for several takes as long as the slowest, and one that is silent takes nothing from the others.
+func TestTwinOfSeveralServers(t *testing.T) {
+	shards := store.Divided(3)
+	now := quantity.StoreTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMicro())
+	server := NewDividedTwin(func() quantity.StoreTime { return now }, "a", shards)
+	m, way := server.Connect(func() time.Time { return time.UnixMicro(int64(now)) })
+	mustOpen(t, m, first)
+	var elapsed time.Duration
+	to := map[int]time.Duration{} // how long round trips to each server took
+	way.Takes(func(servers []int, d time.Duration) {
+		elapsed += d
+		for _, i := range servers {
+			to[i] += d
+		}
+	})
+	far, slow := Server{Far: time.Millisecond, Each: time.Millisecond}, Server{Each: 20 * time.Millisecond}
+	server.SetServers(func() time.Duration { return elapsed }, far, slow)
+	if names := m.ServerNames(t.Context()); names[0] != names[2] || names[0] == names[1] {
+		t.Errorf("the first and the third shard are on one server: %v", names)
+	}
+	asks := func(what string, takes time.Duration, fails []bool, of ...int) {
+		t.Helper()
+		var calls []algorithms.Decide
+		for _, i := range of {
+			c := charge("k", 10, 1)
+			c.Buckets[0].Key = store.BucketKey(shards[i], "k")
+			calls = append(calls, c)
+		}
+		begun := elapsed
+		for n, r := range m.Decide(t.Context(), calls) {
+			if failed := r.Err != nil; failed != fails[n] || failed != store.Late(r.Err) {
+				t.Errorf("%s: call %d: %v", what, n, r.Err)
+			}
+		}
+		if took := elapsed - begun; took != takes {
+			t.Errorf("%s: it takes %v, want %v", what, took, takes)
+		}
+	}
+	asks("two shards of one server", 4*time.Millisecond, []bool{false, false}, 0, 2)
+	asks("the other server", 20*time.Millisecond, []bool{false}, 1)
+	asks("both", 22*time.Millisecond, []bool{false, false}, 0, 1)
+	if to[0] != 26*time.Millisecond || to[1] != 42*time.Millisecond {
+		t.Errorf("round trips took %v", to)
+	}
+	slow.Silent = true
+	server.SetServers(func() time.Duration { return elapsed }, far, slow)
+	asks("one is silent", store.DefaultTimeout, []bool{true}, 1)
+	asks("the other", 3*time.Millisecond, []bool{false}, 0)
+	if m.Reach(t.Context(), shards[1]) == nil || m.Reach(t.Context(), shards[2]) != nil {
+		t.Error("not the second server alone is silent")
 	}
 }

@@ -90,6 +90,7 @@ var holes = []hole{
 	{group: "dynamics", name: "idle key that never lets go of its state"},
 
 	{group: "outside", name: "busy store taken for one out of reach"},
+	{group: "outside", name: "server that waits for another"},
 	{group: "outside", name: "invented members"},
 
 	{group: "envoys", name: "assignment not taken beforehand"},

@@ -55,8 +55,11 @@ func New(c region.Config, after func(d time.Duration, do func())) (*Stepped, err
 	return s, s.tenure.Open(context.Background())
 }
 
-// Begin has the node ask its store. Requests of before wait.
-func (s *Stepped) Begin() { s.limiter.Queue().Begin() }
+// Begin has the node ask its store, each server of it in a lane of its own. Requests of before wait.
+func (s *Stepped) Begin() {
+	s.limiter.Queue().Begin()
+	s.limiter.Queue().Sort(context.Background())
+}
 
 // Run calls f, in which the node may wait for its store, and returns when f waits or has returned.
 // Check, CheckTogether, Again, Assign and CloseBooks are called in it. What waits goes on by itself,

@@ -21,6 +21,7 @@ func (w *world) act(a Act) {
 	w.tell(r, "%s", a)
 	if a.Do != Stick {
 		defer func() { r.undisturbed = max(r.undisturbed, w.now+a.For) }()
+		r.troubles(a)
 	}
 	switch a.Do {
 	case Cut, CutHints, Lossy, Slow:
@@ -343,6 +344,12 @@ func (w *world) strike(a Act, r *region) {
 				r.store.setDown(false)
 			}
 		})
+	case Silence:
+		at := a.Node % len(r.silent)
+		r.silent[at]++
+		r.store.setServers(r.servers())
+		w.found(a, rowStoreDown)
+		w.in(a.For, func() { r.silent[at]--; r.store.setServers(r.servers()) })
 	case ReplyLost:
 		r.store.loseReply()
 		r.replyLost = w.now

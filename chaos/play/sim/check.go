@@ -13,7 +13,7 @@ import (
 // also learned whether the bucket still exists.
 func (n *node) touch(id string, generation uint64) {
 	b := n.w.bucket(id)
-	if b != nil && n.r.down == 0 && !n.refused() && generation == n.r.generation &&
+	if b != nil && n.r.reached(b) && !n.refused() && generation == n.r.generation &&
 		n.r.store.holds(n.w.keyOf(b)) {
 		n.uses(b)
 	}

@@ -19,7 +19,8 @@
 //
 // Decisions run as goroutines of the node (chaos/lab/node/routines.go), of which one runs at a time
 // until it waits. With the busy draw (Config.Busy, quotad simulate --busy; overload.go) calls for
-// decisions take time, so that requests queue; otherwise they take none.
+// decisions take time, so that requests queue; otherwise they take none. In half of its plans a store is
+// several servers, each with its own time, and some do not answer for a while (lanes.go).
 //
 // Everything happens in one goroutine, one occurrence after another, at times and in an order that
 // follow from the plan alone: the same seed gives the same bytes.
@@ -78,6 +79,8 @@
 //	fallback      a region cut off from all others is at its fixed split from the second cell on
 //	answers       decisions carry true labels; costs out of range are refused; a request is answered
 //	              within the time that it waits
+//	lanes         a request waits for its store no longer than its node has round trips under way to the
+//	              servers that the request is for; if those answer, it is decided with them
 //	shadow        a shadow limit never denies
 //	once          a request with a request_id is charged once
 //	refund        a charge is given back once

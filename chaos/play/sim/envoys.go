@@ -66,7 +66,7 @@ func assigned(p *Plan) {
 func (d Deed) excuses() bool {
 	switch d {
 	case Flush, StoreAnew, Failover, Delete, StoreDown, JournalLost, JournalOld, ClockStep, StoreClock,
-		NodeClock, Reboot, Snapshot, TokenLost, StoreBusy, NodeGone, ZoneLost, Recover, Freeze:
+		NodeClock, Reboot, Snapshot, TokenLost, StoreBusy, Silence, NodeGone, ZoneLost, Recover, Freeze:
 		return true
 	}
 	return false

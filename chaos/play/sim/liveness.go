@@ -159,8 +159,7 @@ func (n *node) checkLive(rq *request, d admit.Decision) {
 	if w.now < w.plan.Heal || w.plan.Heal >= w.plan.End || d.FromMemory && d.Allowed {
 		return
 	}
-	without := d.Reason == admit.StoreFailure || d.Reason == admit.StoreFailureLocal ||
-		d.Reason == admit.StoreFailureAllowed
+	without := withoutStore(d)
 	for _, b := range rq.buckets {
 		decides := d.Limit == b.limit.policy.Name
 		if !decides && !d.Allowed || b.limit.policy.Shadow || !w.decides(b, r) {
@@ -177,6 +176,12 @@ func (n *node) checkLive(rq *request, d admit.Decision) {
 			b.live[r.index] = true
 		}
 	}
+}
+
+// withoutStore reports whether a decision was made because the store did not answer.
+func withoutStore(d admit.Decision) bool {
+	return d.Reason == admit.StoreFailure || d.Reason == admit.StoreFailureLocal ||
+		d.Reason == admit.StoreFailureAllowed
 }
 
 // calm returns the row of Calms that counts for a bucket in a region.

@@ -88,8 +88,8 @@ func (o *offering) send() {
 	w, r := o.w, o.w.regions[o.act.Region]
 	var all []*request
 	var to *node
-	for range o.together() {
-		if n, rq := o.request(r); n != nil {
+	for i := range o.together() {
+		if n, rq := o.request(r, o.key(i)); n != nil {
 			to, all = n, append(all, rq)
 		}
 	}
@@ -102,8 +102,8 @@ func (o *offering) send() {
 	}
 }
 
-// request returns a request and the node to ask, or nil if no node of the region lives.
-func (o *offering) request(r *region) (*node, *request) {
+// request returns a request of a key and the node to ask, or nil if no node of the region lives.
+func (o *offering) request(r *region, key int) (*node, *request) {
 	w := o.w
 	l := w.limits[o.act.Limit%len(w.limits)]
 	var alive []*node
@@ -112,7 +112,7 @@ func (o *offering) request(r *region) (*node, *request) {
 			alive = append(alive, n)
 		}
 	}
-	rq := &request{q: w.question(l.policy.Domain, o.act.Key)}
+	rq := &request{q: w.question(l.policy.Domain, key)}
 	rq.q.Cost = o.cost()
 	if o.act.Do == Flood {
 		o.flooded(rq)
@@ -121,7 +121,7 @@ func (o *offering) request(r *region) (*node, *request) {
 	if len(alive) == 0 {
 		return nil, nil
 	}
-	n := r.routed(o.act.Key, alive[o.random.IntN(len(alive))])
+	n := r.routed(key, alive[o.random.IntN(len(alive))])
 	o.sent++
 	switch {
 	case chance < 5:
@@ -129,7 +129,7 @@ func (o *offering) request(r *region) (*node, *request) {
 		again := *rq
 		// A client that believes it heard no answer tries again.
 		w.in(o.random.Int64N(2_000_000), func() {
-			if n := r.routed(o.act.Key, r.nodes[0]); n.live != nil {
+			if n := r.routed(key, r.nodes[0]); n.live != nil {
 				w.ask(n, &again)
 			}
 		})

@@ -66,8 +66,8 @@ type luaReplica struct {
 func (c *luaReplica) promote() { c.of.redis.Promote(c.data, c.of.replid()) }
 func (c *luaReplica) putBack() { c.of.redis.Promote(c.data, c.replid) }
 
-// setService does nothing: the embedded Redis cannot simulate slow calls.
-func (s *luaServer) setService(time.Duration) {}
+// setServers does nothing: the embedded Redis cannot simulate slow calls.
+func (s *luaServer) setServers([]lab.Server) {}
 
 // looksAt says that only every looksAt-th call of inspect inspects, because an inspection costs as
 // much as a decision.

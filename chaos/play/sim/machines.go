@@ -2,7 +2,6 @@ package sim
 
 import (
 	"slices"
-	"time"
 
 	"github.com/quotad/quotad/region/memory/store"
 )
@@ -37,8 +36,8 @@ func (w *world) widen(a Act, r *region, n *node) {
 	case StoreBusy:
 		w.found(a, rowReplyLost)
 		r.each += a.Amount
-		r.store.setService(r.service())
-		w.in(a.For, func() { r.each -= a.Amount; r.store.setService(r.service()) })
+		r.store.setServers(r.servers())
+		w.in(a.For, func() { r.each -= a.Amount; r.store.setServers(r.servers()) })
 	case Reboot:
 		w.reboot(a, r, n)
 	}
@@ -62,9 +61,6 @@ func (w *world) reboot(a Act, r *region, n *node) {
 		n.restartIn(1)
 	})
 }
-
-// service returns how long the region's store takes for a call.
-func (r *region) service() time.Duration { return span(r.w.plan.Regions[r.index].Each + r.each) }
 
 // unstick ends one act that sends the requests of a key to a node.
 func (r *region) unstick(key int, n *node) {

@@ -50,6 +50,7 @@ type node struct {
 	stalled       []func()
 	pauses        int                   // how often its machine stood still
 	deciding      map[*request]struct{} // requests that wait for its store's answer
+	trips         []trips               // to each server of its store
 	// crash is the probability of dying at an act of the protocol, per mille, for each fault under
 	// way.
 	crash   []int64
@@ -121,6 +122,7 @@ func (n *node) start(first bool) error {
 	n.waiting, n.reporting, n.paused, n.stalled, n.heardAt = nil, false, 0, nil, 0
 	n.asleep, n.slept, n.frozen = 0, 0, 0
 	n.lending, n.deciding = map[uint64][]exchange.Lend{}, map[*request]struct{}{}
+	n.trips = make([]trips, len(n.r.silent))
 	n.serving, n.recording = map[uint64]exchange.Message{}, map[uint64][]exchange.Row{}
 	n.heard = make([]int64, len(n.w.plan.Regions))
 	n.w.tell(n.r, "%s starts under generation %d", n.name, live.Generation())

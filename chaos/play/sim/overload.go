@@ -21,22 +21,28 @@ func overload(p *Plan) {
 	random := p.random(forBusy, 0)
 	for i := range p.Regions {
 		r := &p.Regions[i]
-		r.Way = []int64{50, 200, 1000, 4000}[random.IntN(4)]
-		r.Each = []int64{20, 200, 1000}[random.IntN(3)]
+		r.Servers = []ServerPlan{{Way: ways[random.IntN(len(ways))], Each: times[random.IntN(len(times))]}}
 		for range random.IntN(4) {
 			a := Act{Do: Flood, Region: i, Limit: random.IntN(3), Key: random.IntN(len(p.Keys)), Cost: 3,
 				For: allocator.Second/4 + random.Int64N(allocator.Second)}
 			// Half to four times what the store can decide in round trips of one request, if that is not
 			// very many.
-			a.Amount = min(500_000_000/r.Each*(1+random.Int64N(8)), 4_000_000)
+			a.Amount = min(500_000_000/r.Servers[0].Each*(1+random.Int64N(8)), 4_000_000)
 			a.At = random.Int64N(max(p.Heal-a.For, 1))
 			p.Acts = append(p.Acts, a)
 		}
 	}
+	serve(p)
 }
+
+// What a message to a server may take, and a call there, µs.
+var ways, times = []int64{50, 200, 1000, 4000}, []int64{20, 200, 1000}
 
 // patience is how long the callers of a flood wait. 0: as callers do who say nothing.
 var patience = []time.Duration{0, 20 * time.Millisecond, 100 * time.Millisecond, 5 * time.Second}
+
+// flood reports whether a request is one of a flood.
+func (rq *request) flood() bool { return rq.q.Caller != "" }
 
 // flooded makes a request one of a flood: of a caller, who waits as long as it likes.
 func (o *offering) flooded(rq *request) {
@@ -46,15 +52,17 @@ func (o *offering) flooded(rq *request) {
 	rq.q.Cost = min(quantity.Units(1+caller%3), o.act.Cost)
 }
 
-// takesTime reports whether calls to the node's store take time, so that requests wait for others.
-func (n *node) takesTime() bool { return n.w.plan.Regions[n.r.index].Each > 0 }
-
-// waits lets time pass for a call to the store that a request waits for.
-func (n *node) waits(d time.Duration) {
-	if n.live != nil {
-		n.live.Waits(d)
+// key returns the key of one of the requests of a call. Those of a flood are of all keys, so that one call
+// is for several servers.
+func (o *offering) key(place int) int {
+	if o.act.Do != Flood {
+		return o.act.Key
 	}
+	return (o.act.Key + place) % len(o.w.plan.Keys)
 }
+
+// takesTime reports whether calls to the node's store take time, so that requests wait for others.
+func (n *node) takesTime() bool { return len(n.w.plan.Regions[n.r.index].Servers) > 0 }
 
 // underWay returns the most that a region's store may have charged to a bucket for requests that
 // wait for its answer.
@@ -69,6 +77,9 @@ func (b *bucket) underWay(r *region) (sum quantity.Units) {
 	return sum
 }
 
+// lostSince reports whether the store may have lost something since it decided a request.
+func (n *node) lostSince(rq *request) bool { return n.takesTime() && n.r.lost >= rq.asked }
+
 // begins notes that a node is asked to decide a request.
 func (n *node) begins(rq *request) {
 	if !n.takesTime() {
@@ -80,6 +91,7 @@ func (n *node) begins(rq *request) {
 	for _, spec := range n.live.Buckets(rq.q) {
 		rq.under = append(rq.under, n.w.bucket(spec.ID))
 	}
+	n.asksServers([]*request{rq})
 	n.deciding[rq] = struct{}{}
 }
 
@@ -91,16 +103,18 @@ func (n *node) said(rq *request) {
 	}
 	delete(n.deciding, rq)
 	n.checkAnswered(rq)
+	n.checkCarried(rq)
 }
 
 // calmAfter is how long after the last fault and flood no request is refused any more, µs.
 const calmAfter = 5 * allocator.Second
 
-// refuses notes that a node has no time for a request.
-func (n *node) refuses() {
+// refuses notes that a node has no time for a request. It may have none for what is on other servers
+// than those that are flooded.
+func (n *node) refuses(rq *request) {
 	n.w.counts.Refused++
-	if n.w.now > n.w.plan.Heal+calmAfter {
-		n.w.breaks("liveness", "%s refuses requests %v after the last flood", n.name, span(n.w.now-n.w.plan.Heal))
+	if calm := min(n.r.calm(rq.asks), n.w.plan.Heal); n.w.now > calm+calmAfter {
+		n.w.breaks("liveness", "%s refuses requests %v after the last flood of their servers", n.name, span(n.w.now-calm))
 	}
 }
 
@@ -113,7 +127,7 @@ func (n *node) checkAnswered(rq *request) {
 	if n.w.plan.Together > 1 { // it may be in one call with any other
 		wait = max(wait, slices.Max(patience))
 	}
-	if trips := max(4*n.w.plan.Shards, int(n.w.plan.Together)); trips > 1 {
+	if trips := max(4*n.w.plan.Shards, int(n.w.plan.Together)); n.w.plan.Together > 1 || n.w.spans(rq) {
 		wait += time.Duration(trips) * (n.way.Deadline() + queue.AnswerBefore)
 	}
 	if took := span(n.w.now - rq.asked); rq.pauses == n.pauses && n.w.now >= n.paused && took > wait {
@@ -127,6 +141,7 @@ func (w *world) allAnswered() {
 		for _, n := range r.nodes {
 			for rq := range n.deciding {
 				n.checkAnswered(rq)
+				n.checkCarried(rq)
 			}
 		}
 	}

@@ -34,7 +34,7 @@ type Plan struct {
 	// plan fills.
 	Memory rights.Memory
 	// Shards is the number of shards of each region's store; 0: one. They fail together, except for
-	// single round trips.
+	// single round trips and for servers that are silent.
 	Shards int
 	// Together is the maximum number of requests in one call; 0: one.
 	Together int64
@@ -55,12 +55,16 @@ type RegionPlan struct {
 	Nodes  int
 	Ahead  int64 // of its clocks at the start, µs
 	Drift  int64 // of its clocks, parts per million
-	// Way is how long a message takes between its nodes and its store, and Each how long that takes for a
-	// call, µs. 0: no time.
-	Way, Each int64
+	// Servers are those of its store, which hold the shards in turn. None: there is one, and it takes no
+	// time.
+	Servers []ServerPlan
 	// Newer nodes are of a later version: their messages have fields that others do not know.
 	Newer bool
 }
+
+// ServerPlan says how long a message takes between a region's nodes and one of its store's servers, and
+// how long the server takes for a call, µs.
+type ServerPlan struct{ Way, Each int64 }
 
 // Deed is the kind of an act.
 type Deed string
@@ -114,6 +118,9 @@ const (
 	// The deed of draws with prefetch only.
 	Freeze Deed = "freeze" // a machine with a node stands still, and no clock in it shows that
 
+	// The deed of draws with stores that take time only.
+	Silence Deed = "silence" // one server of a region's store does not answer, and callers wait in vain
+
 	// The deed of the varied draw only.
 	Reset Deed = "reset" // an operator resets a bucket in a region
 )
@@ -124,7 +131,7 @@ var Faults = []Deed{Cut, CutHints, Lossy, Slow, Crash, CrashPoints, Leave, Journ
 	Failover, Delete, StoreDown, ReplyLost, Pause, ClockStep, StoreClock, Policy, OldFile, Lie,
 	Forge,
 	Stick, NodeClock, Reboot, Snapshot, TokenLost, MatesCut, StoreBusy, NodeAdded,
-	NodeGone, ZoneLost, Recover, Freeze, Reset}
+	NodeGone, ZoneLost, Recover, Freeze, Silence, Reset}
 
 // Load reports whether a deed is a load. All others are faults.
 func (d Deed) Load() bool {
@@ -177,6 +184,8 @@ func (a Act) String() string {
 	case a.Do.ofNode() || a.Do == Crash || a.Do == CrashPoints || a.Do == Leave || a.Do == Pause ||
 		a.Do == JournalFails || a.Do == JournalLost || a.Do == JournalOld || a.Do == OldFile:
 		fmt.Fprintf(&b, "/n%d", a.Node+1)
+	case a.Do == Silence:
+		fmt.Fprintf(&b, " server %d", a.Node+1)
 	case a.Do == Delete || a.Do == Reset:
 		fmt.Fprintf(&b, " limit %d key %d", a.Limit, a.Key)
 	}

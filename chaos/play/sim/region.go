@@ -42,7 +42,9 @@ type region struct {
 	// unconfirmed: a replica that has all was promoted, and no node has opened it since. What it does
 	// stands, and its answers do not count.
 	unconfirmed bool
-	each        int64           // time its store takes for a call, µs
+	each        int64           // time its store takes for a call, µs, in addition to the plan's
+	silent      []int           // of each server of its store: number of acts that silence it
+	troubled    []int64         // of each server of its store: see troubles
 	back        copied          // the copy that was last put back
 	backAt      int64           // when a copy of it was last put back, µs
 	behind      map[*node]int   // nodes that knew nothing later at backAt, and their lives
@@ -61,6 +63,7 @@ func newRegion(w *world, i int, d *policy.Document) (*region, error) {
 	r := &region{w: w, index: i, name: p.Name, size: p.Nodes, ahead: p.Ahead, drift: p.Drift, alone: -1,
 		once: map[string]int64{}, left: map[string]int64{}, replyLost: -2 * beat, sticks: map[int][]*node{}, unaware: -1,
 		shown: map[store.Shard]quantity.StoreTime{}}
+	r.silent, r.troubled = make([]int, max(len(p.Servers), 1)), make([]int64, max(len(p.Servers), 1))
 	if has(d, r.name) {
 		r.open = []int64{1}
 	}

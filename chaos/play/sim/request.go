@@ -29,6 +29,8 @@ type request struct {
 	asked  int64     // when a node was asked last, µs
 	pauses int       // of the node, at that time
 	under  []*bucket // that applied then
+	asks   serverSet // that hold them, and what the other requests of its call are about
+	before []int64   // of each server: node.carried
 	// the latest times of the stores that anybody had been shown then, and that the node had been told
 	shown, told map[store.Shard]quantity.StoreTime
 }
@@ -64,6 +66,7 @@ func (w *world) askTogether(n *node, all []*request) {
 			n.begins(rq)
 			questions[i] = rq.q
 		}
+		n.asksServers(all)
 		n.live.Run(func() {
 			n.live.CheckTogether(questions, func(i int, said stepped.Said) {
 				if n.live != nil { // it may die while carrying out the effects of the request before
@@ -84,7 +87,7 @@ func (n *node) answered(rq *request, said stepped.Said) {
 	}
 	switch {
 	case queue.IsOverload(said.Err) && n.takesTime():
-		n.refuses()
+		n.refuses(rq)
 	case said.Err != nil:
 		if rq.q.Cost >= 1 && rq.q.Cost <= algorithms.MaxUnits {
 			n.w.breaks("answers", "%s: a request of %d units ends with %v", n.name, rq.q.Cost, said.Err)
@@ -103,8 +106,8 @@ func (n *node) answered(rq *request, said stepped.Said) {
 // wait keeps a request until its wait is over, at most for its patience. The store has denied it,
 // unless the node remembered that.
 func (n *node) wait(rq *request, wait *stepped.Waiting) {
-	if n.r.down == 0 && !n.refused() {
-		for _, b := range rq.buckets {
+	for _, b := range rq.buckets {
+		if n.r.reached(b) && !n.refused() {
 			n.mayUse(b)
 		}
 	}
@@ -161,6 +164,7 @@ func (n *node) decided(rq *request, d admit.Decision) {
 		rq.done(d)
 	}
 	n.checkLive(rq, d)
+	n.checkReached(rq, d)
 	if n.w.trace != nil {
 		n.tellDecision(rq, d)
 	}
@@ -177,9 +181,9 @@ func (n *node) decided(rq *request, d admit.Decision) {
 		case rq.old || d.FromMemory && !d.Allowed: // the store was not asked
 		case d.FromMemory: // it may have been asked for more units to hold
 			n.mayUse(b)
-		case d.At != 0:
+		case d.At != 0 && !n.lostSince(rq):
 			n.uses(b)
-		case n.r.down == 0 && !n.r.refuses(): // the reply may have been lost
+		case n.r.reached(b) && !n.r.refuses(): // the reply may have been lost
 			n.mayUse(b)
 		}
 		if !earlier {
@@ -286,7 +290,7 @@ func (n *node) repeated(rq *request, d admit.Decision) bool {
 	switch {
 	case d.Repeated:
 		return true
-	case n.takesTime() && n.r.lost >= rq.asked: // the store may have lost what it remembered of it
+	case n.lostSince(rq): // what it remembered of it
 		return false
 	case known && d.Allowed && d.At != 0 && n.w.now-before+n.w.back < algorithms.RememberedFor*1000/
 		2:

@@ -24,9 +24,9 @@ type server interface {
 	setDown(down bool)
 	loseReply()   // the next reply is lost
 	unheard() int // how many replies were lost so far
-	// setService sets the time that each call takes. Calls run one after the other, so that answers
-	// come too late when calls are made too fast.
-	setService(each time.Duration)
+	// setServers says how the servers behave that hold its shards, of which it may have several. Each runs
+	// one call after the other, so that answers come too late when calls are made too fast.
+	setServers(all []lab.Server)
 	close()
 	// inspect reads the ledger of a bucket. It returns false if there is nothing that a node works
 	// with.
@@ -53,7 +53,7 @@ func (w *world) newServer(r *region) (server, error) {
 	}
 	s := &twinServer{r: r}
 	s.primary = lab.NewDividedTwin(s.clock, s.replid(), w.shards)
-	s.setService(r.service())
+	s.setServers(r.servers())
 	return s, nil
 }
 
@@ -64,8 +64,8 @@ func (s *twinServer) replid() string { s.ids++; return fmt.Sprintf("%s-%d", s.r.
 
 func (s *twinServer) connect(n *node) *store.Store {
 	to, way := s.primary.Connect(n.time)
-	if p := n.w.plan.Regions[s.r.index]; p.Each > 0 {
-		way.Takes(span(p.Way), n.waits)
+	if n.takesTime() {
+		way.Takes(n.waits)
 	}
 	s.ways = append(s.ways, way)
 	return to
@@ -83,8 +83,8 @@ func (s *twinServer) setDown(down bool)     { s.primary.SetDown(down) }
 func (s *twinServer) loseReply()            { s.primary.LoseReply(1) }
 func (s *twinServer) unheard() int          { return s.primary.Unheard() }
 func (s *twinServer) close()                {}
-func (s *twinServer) setService(each time.Duration) {
-	s.primary.SetService(each, s.elapsed)
+func (s *twinServer) setServers(all []lab.Server) {
+	s.primary.SetServers(s.elapsed, all...)
 }
 
 // elapsed returns how long the run has taken in virtual time.
@@ -103,7 +103,7 @@ func (c *twinReplica) putBack() { c.of.runOn(c.twin.Replica(c.replid)) }
 // runOn has the server go on with other data.
 func (s *twinServer) runOn(t *lab.Twin) {
 	t.SetDown(s.r.down > 0)
-	t.SetService(s.r.service(), s.elapsed)
+	t.SetServers(s.elapsed, s.r.servers()...)
 	s.primary = t
 	for _, way := range s.ways {
 		way.SetServer(s.primary)

@@ -2,9 +2,11 @@ package sim
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/region/memory/store"
 )
 
 // spread changes a plan so that its stores are divided into shards, its limits apply to the same
@@ -42,6 +44,13 @@ func (p *Plan) light() bool {
 		all.Counts(l.Algorithm)
 	}
 	return all.Load() <= algorithms.MaxLoad
+}
+
+// spans reports whether a request that a node is asked to decide is in several shards.
+func (w *world) spans(rq *request) bool {
+	return slices.ContainsFunc(rq.under, func(b *bucket) bool {
+		return store.ShardOf(w.keyOf(b)) != store.ShardOf(w.keyOf(rq.under[0]))
+	})
 }
 
 var domains = regexp.MustCompile(`domain: api[0-9]*,`)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math"
+	"slices"
 
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/memory/store"
@@ -43,7 +44,7 @@ func (n *node) decidesAnew() {
 // store or its answer was lost, or if the node works under another document.
 func (n *node) beats() {
 	r := n.r
-	if r.down > 0 || r.stale || r.emptied || r.each > 0 || n.w.adopted > 1 || n.live == nil ||
+	if r.down > 0 || slices.Max(r.silent) > 0 || r.stale || r.emptied || r.each > 0 || n.w.adopted > 1 || n.live == nil ||
 		n.live.Generation() != r.generation || r.replyLost > n.w.now-2*beat {
 		return
 	}

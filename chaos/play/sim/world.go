@@ -80,6 +80,7 @@ const (
 	forNames
 	forFrozen
 	forBusy
+	forServers
 )
 
 // newWorld returns the world of a plan before anything has happened.

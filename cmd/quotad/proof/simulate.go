@@ -78,7 +78,7 @@ func simulateFlags(f *pflag.FlagSet, s *simulation.Simulation) {
 	f.BoolVar(&s.Hunt.Varied, "varied", false,
 		"limits have weights of their own, also zero, borrowing limits, on_store_failure: allow and shadow; requests of all kinds are refunded, and buckets reset, by random numbers of their own")
 	f.BoolVar(&s.Hunt.Busy, "busy", false,
-		"calls to stores take time, and callers ask for more than they can decide, so that requests queue, by random numbers of their own")
+		"calls to stores take time, and callers ask for more than they can decide, so that requests queue, often for one of several servers of a store, by random numbers of their own")
 	f.BoolVar(&s.Hunt.Calendar, "calendar", false,
 		"fixed windows count by the calendar of a time zone, about the end of a month, a year or a day on which clocks are set, by random numbers of their own")
 	f.StringVar(&s.Only, "only", "",

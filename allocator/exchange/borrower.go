@@ -190,7 +190,7 @@ func (m *Machine) gather(now quantity.NodeTime, v *view, cell quantity.Cell, uni
 		_, heardAt := d.together(now)
 		more := v.wanted > 0 && units > pos.pending.units
 		due := now >= pos.refusedUntil && now.Sub(pos.askedAt) >= pos.pace || heardAt > pos.askedAt
-		hasMore := pos.spare > 0 && pos.spareAt > pos.askedAt
+		hasMore := pos.spare > 0 && pos.spareAt > pos.askedAt && units > pos.pending.units
 		if p.degraded(now) || !((more || hasMore) && now >= pos.refusedUntil ||
 			due && now.Sub(pos.askedAt) >= v.frame.Pause()) {
 			continue

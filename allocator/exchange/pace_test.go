@@ -38,28 +38,51 @@ func TestPaceOfAsksWhereUseFades(t *testing.T) {
 
 // TestALenderWithMoreIsAskedAtOnce: the lenders gave all that a region asked for, and said that they
 // have more. If it lacks more then, it does not wait as long as they name for the case that they have
-// nothing.
+// nothing, and asks for more than they gave.
 func TestALenderWithMoreIsAskedAtOnce(t *testing.T) {
-	for spare, again := range map[quantity.Units]bool{200: true, 0: false} {
+	for _, c := range []struct {
+		spare    quantity.Units
+		credited bool // what they gave, by then
+		asked    int
+	}{{100, true, 2}, {100, false, 2}} {
 		s := newThrong(algorithms.SlidingWindowCounter, 1, 3, false)
+		report := func(units quantity.Units) Report {
+			all := s.report(units)
+			all[0].Admitted = units
+			return all
+		}
 		s.now += 2 * allocator.Second
-		first := s.m.Step(s.now, s.report(10))
+		first := s.m.Step(s.now, report(10))
 		s.now += allocator.Second / 50
-		for _, c := range first.Calls {
-			r := Reply{From: c.Peer, Generation: 9, ForGeneration: 7}
-			for _, a := range c.Message.Asks {
-				r.Grants = append(r.Grants, Grant{Cell: a.Cell, Lent: a.Lent, Spare: spare, Retry: allocator.Second})
+		share, gave := quantity.Units(400), map[string]quantity.Units{}
+		for _, sent := range first.Calls {
+			r := Reply{From: sent.Peer, Generation: 9, ForGeneration: 7}
+			for _, a := range sent.Message.Asks {
+				r.Grants = append(r.Grants, Grant{Cell: a.Cell, Lent: a.Lent, Spare: c.spare, Retry: allocator.Second})
 			}
-			s.m.Step(s.now, Answered{ID: c.ID, Reply: r})
+			for _, credit := range s.m.Step(s.now, Answered{ID: sent.ID, Reply: r}).Credits {
+				share, gave[sent.Peer] = share+credit.Gain, credit.Lent
+				if c.credited {
+					s.m.Step(s.now, Credited{Credit: credit, Result: algorithms.Credited{
+						Head:  algorithms.Head{Status: algorithms.StatusOK, Now: quantity.StoreTime(s.now)},
+						State: algorithms.State{Cell: credit.Cell, Entitlement: 400, Share: share, Used: share},
+						Row:   algorithms.Row{Borrowed: credit.Lent}}})
+				}
+			}
 		}
 		s.now += allocator.Second / 50
-		second := s.m.Step(s.now, s.report(600))
-		if len(first.Calls) != 2 || (len(second.Calls) == 2) != again {
-			t.Errorf("%d lenders are asked, and of those with %d left at once %d", len(first.Calls), spare, len(second.Calls))
+		second := append(s.m.Step(s.now, report(300)).Calls, s.m.Step(s.now, Tick{Jitter: allocator.PPM}).Calls...)
+		if len(gave) != 2 || len(second) != c.asked {
+			t.Errorf("%+v: %d lenders gave something, and %d are asked at once", c, len(gave), len(second))
+		}
+		for _, sent := range second {
+			if got := sent.Message.Asks[0].Lent; got <= gave[sent.Peer] {
+				t.Errorf("%+v: %s gave %d units, and is asked for %d", c, sent.Peer, gave[sent.Peer], got)
+			}
 		}
 		s.now += allocator.Second / 50
-		if third := s.m.Step(s.now, s.report(600)); len(third.Calls) > 0 {
-			t.Errorf("asked again before there was an answer: %+v", third.Calls)
+		if third := s.m.Step(s.now, report(300)); len(third.Calls) > 0 {
+			t.Errorf("%+v: asked again before there was an answer: %+v", c, third.Calls)
 		}
 	}
 }

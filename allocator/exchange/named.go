@@ -31,6 +31,10 @@ const (
 	NamedFor = 733 * 24 * 3600 * allocator.Second
 	// namedLag is how much later the store may have answered a node than another node was told.
 	namedLag = 2 * allocator.Second
+	// lostLag is how much later than a node last heard of all others a loss may be, by the store's own
+	// time. For most of it the store answered nobody: it is a beat, the time in which a machine is
+	// started anew, and what the store then begins ahead of all times that it gave out.
+	lostLag = 4 * allocator.Second
 )
 
 // onNamed remembers the nodes. It keeps nodes that a later generation of the store does not know.

@@ -107,6 +107,21 @@ func TestANodeIsAdded(t *testing.T) {
 	}
 }
 
+// TestANodeIsAddedWhileTheStoreStartsAnew: the machine of a node and the store is started anew, and the
+// store loses its data. Meanwhile a node is added. The others know that it was not there before, though
+// the store's time has gone on by more than they heard.
+func TestANodeIsAddedWhileTheStoreStartsAnew(t *testing.T) {
+	for _, length := range []float64{0.3, 1, 1.9} {
+		for node := range 2 {
+			w := played(t, pair(2, hourly, [][2]int64{{2, 4}, {12, 14}, {20, 43}},
+				at(15, Reboot, length, on(node)), at(15+length/2, NodeAdded, 0)))
+			if most, allowed, _ := w.above(""); w.broken != nil || len(w.regions[0].nodes) != 3 || most > allowed || !w.limits[0].buckets[0].live[0] {
+				t.Errorf("for %v s, with node %d: %v; %d admitted above the limit", length, node, w.broken, most)
+			}
+		}
+	}
+}
+
 // TestTheOneBeforeIsKnown: the only node of a region is back under another name, without its journal.
 // Its store tells it of the one before. Then it ends, at once or later, and the store loses its data
 // while nobody is there. What the one before lent is not had again.

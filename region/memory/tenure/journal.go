@@ -3,7 +3,6 @@ package tenure
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"time"
 
@@ -69,14 +68,21 @@ func (t *turn) vouch(before string, opened store.Opened) (err error) {
 	return err
 }
 
-// rememberOthers writes to the journal which nodes the store has answered, before this node does
-// anything there. If this one ends at once and the store loses all, nobody else may know of them.
+// rememberOthers writes to the journal which nodes the store has answered, and when last, before this
+// node does anything there. If this one ends at once and the store loses all, nobody else may know.
 func (t *turn) rememberOthers(opened store.Opened) error {
-	all := map[string]journal.Name{}
-	for node, at := range t.config.Store.Named() {
-		all[node] = journal.Name{First: opened.LostAt, Last: at}
+	all := t.config.Journal.Names()
+	if all == nil {
+		all = map[string]journal.Name{}
 	}
-	maps.Copy(all, t.config.Journal.Names())
+	for node, at := range t.config.Store.Named() {
+		n, known := all[node]
+		if !known {
+			n.First = opened.LostAt
+		}
+		n.Last = max(n.Last, at)
+		all[node] = n
+	}
 	return t.config.Journal.RememberNames(all)
 }
 

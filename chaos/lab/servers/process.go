@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -68,6 +69,9 @@ func startProcess(ctx context.Context, path string, port int, args ...string) (*
 	if err != nil {
 		return nil, err
 	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil { // as the server tells it
+		return nil, err
+	}
 	var out bytes.Buffer
 	cmd := exec.Command(path, append([]string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1",
 		"--save", "", "--appendonly", "no",
@@ -85,23 +89,27 @@ func startProcess(ctx context.Context, path string, port int, args ...string) (*
 		return os.RemoveAll(dir)
 	})
 	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	if err := answers(ctx, addr, exited); err != nil {
+	if err := answers(ctx, addr, dir, exited); err != nil {
 		_ = end()
 		return nil, fmt.Errorf("start %s: %w\n%s", path, err, out.String())
 	}
 	return &Server{URL: "redis://" + addr, close: end}, nil
 }
 
-// answers waits until a server answers PING.
-func answers(ctx context.Context, addr string, exited <-chan struct{}) error {
+// answers waits until the server that keeps its files in dir answers. Another one may have taken the
+// port between the choice of it and the start: what answers there then says another folder.
+func answers(ctx context.Context, addr, dir string, exited <-chan struct{}) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DisableIdentity: true})
 	defer client.Close()
 	for {
-		err := client.Ping(ctx).Err()
-		if err == nil {
+		has, err := client.ConfigGet(ctx, "dir").Result()
+		if err == nil && has["dir"] == dir {
 			return nil
+		}
+		if err == nil {
+			err = fmt.Errorf("a server with its files in %s answers", has["dir"])
 		}
 		select {
 		case <-exited:

@@ -3,8 +3,10 @@ package servers
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -58,6 +60,18 @@ func TestStartProcessRefuses(t *testing.T) {
 		_, err := StartProcess(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "FATAL CONFIG FILE ERROR") {
 			t.Errorf("%v does not say what the server said", err)
+		}
+	})
+	t.Run("the port is another's", func(t *testing.T) {
+		other, err := StartProcess(t.Context())
+		suite.Must(t, err)
+		defer other.Close()
+		_, port, err := net.SplitHostPort(strings.TrimPrefix(other.URL, "redis://"))
+		suite.Must(t, err)
+		taken, err := strconv.Atoi(port)
+		suite.Must(t, err)
+		if s, err := StartProcessAt(t.Context(), taken); err == nil {
+			t.Errorf("the server of another process at %s passed for the one started", s.URL)
 		}
 	})
 	t.Run("given up", func(t *testing.T) {

@@ -157,7 +157,7 @@ func (n *node) checkCarried(rq *request) {
 // do. It is not so of what the store has lost, nor once documents have changed: nodes open a store as a
 // whole.
 func (n *node) checkReached(rq *request, d admit.Decision) {
-	if !n.takesTime() || !withoutStore(d) || n.r.wasFarAhead() || n.w.adopted > 1 ||
+	if !n.takesTime() || !withoutStore(d) || n.r.wasFarAhead() ||
 		slices.ContainsFunc(rq.buckets, func(b *bucket) bool { return b.closed[n.r.index].at > 0 }) {
 		return
 	}

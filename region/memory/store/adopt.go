@@ -33,11 +33,19 @@ func (e *OtherDocuments) Is(target error) bool { return target == ErrOtherDocume
 // under another epoch.
 //
 // A shard may have a document open that the epoch does not name. Unless that is older than the first
-// document of the epoch, the shard keeps its epoch, and Adopt fails with ErrOtherDocuments. After an
-// error some shards may have the new epoch already; calling Adopt again brings it to the others.
+// document of the epoch, the shard keeps its epoch, and Adopt fails with ErrOtherDocuments.
+//
+// While a shard does not answer, no other one takes the new epoch: those that took it would refuse the
+// old one, under which the node goes on. A shard may still fall silent in between. Calling Adopt again
+// then brings the epoch to the others.
 //
 // folded names documents that are folded into those of the epoch: shards may still name them.
 func (s *session) Adopt(ctx context.Context, epoch string, folded ...string) (last quantity.StoreTime, err error) {
+	if len(s.shards) > 1 {
+		if _, err := s.look(ctx, ""); err != nil {
+			return 0, fmt.Errorf("put policy %s in force in the store: %w", epoch, err)
+		}
+	}
 	return s.adopt(ctx, s.Generation(), Opening{Epoch: epoch, Folded: folded})
 }
 

@@ -226,6 +226,43 @@ func TestOpenInterrupted(t *testing.T) {
 	})
 }
 
+// unreachable is a topology in which nobody reaches one shard.
+type unreachable struct {
+	topology
+	shard Shard
+}
+
+func (u *unreachable) master(ctx context.Context, shard Shard) (*redis.Client, error) {
+	if shard == u.shard {
+		return nil, errStopped
+	}
+	return u.topology.master(ctx, shard)
+}
+
+// TestAdoptNeedsAllShards: while one shard is out of reach, no other takes the new epoch. It would
+// refuse the old one, which the node goes on with.
+func TestAdoptNeedsAllShards(t *testing.T) {
+	onBoth(t, func(t *testing.T, kind server) {
+		s := inShards(t, kind.start(t), 3)
+		mustOpen(t, s, first)
+		redis := s.servers.(*redisServers)
+		whole := redis.topology
+		for _, away := range s.shards {
+			redis.topology = &unreachable{whole, away}
+			if _, err := s.Adopt(t.Context(), "2-b"); !errors.Is(err, errStopped) {
+				t.Errorf("adopted without %s: %v", away, err)
+			}
+			redis.topology = whole
+			if all, _ := statuses(t, s, "k"); sum(all) != 0 {
+				t.Errorf("%s was away: %v under the epoch that is in force", away, all)
+			}
+		}
+		if _, err := s.Adopt(t.Context(), "2-b"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestOpenShardsTogether: nodes that open all shards at the same time end under one generation and
 // secret.
 func TestOpenShardsTogether(t *testing.T) {

@@ -14,6 +14,7 @@ func (w *world) freeze(a Act, n *node) {
 	}
 	w.found(a, rowPause)
 	n.frozen++
+	n.stood += a.For
 	n.paused, n.asleep = w.now+a.For, w.now
 	n.pauses++
 	n.ahead -= a.For // when it next looks
@@ -26,10 +27,11 @@ func (w *world) freeze(a Act, n *node) {
 type spentAfter struct{ node, life, frozen int }
 
 // spendsLate moves an answer from what a node held to the window that the store is in, if the node's
-// machine stood still and no clock of it showed that, and the window of which it held them is over. It
-// allows what is printed for that.
+// machine stood still and no clock of it showed that, and the window of which it held them is over. The
+// node takes it to be earlier by as much as its machine stood still, at most. It allows what is printed
+// for that.
 func (n *node) spendsLate(b *bucket, a *oracle.Answer, d admit.Decision) (late bool) {
-	now := n.r.clock().Add(n.r.storeAhead)
+	now := min(n.r.clock().Add(n.r.storeAhead), quantity.StoreTime(a.At).Add(n.stood))
 	cell := b.limit.rule.CellOf(int64(now))
 	if n.frozen == 0 || !d.FromMemory || !d.Allowed || cell <= a.Cell {
 		return false

@@ -68,8 +68,10 @@ type node struct {
 	// copied is when it was lost together with its store, and another node had copies of what it saw,
 	// µs; 0: never.
 	copied int64
-	// frozen is how often it stood still in this life, and no clock of its machine showed it.
+	// frozen is how often it stood still in this life, and no clock of its machine showed it, and stood for
+	// how long in all, µs.
 	frozen int
+	stood  int64
 	// told is the latest time that its store answered it with, by shard. Its journal keeps it.
 	told  map[store.Shard]quantity.StoreTime
 	noted quantity.StoreTime // a time of the store that the node's journal has, at least
@@ -120,7 +122,7 @@ func (n *node) start(first bool) error {
 	n.calls, n.replies, n.testimonies = map[uint64]bool{}, map[uint64]func(exchange.Reply){},
 		map[uint64]func(exchange.Testimonies){}
 	n.waiting, n.reporting, n.paused, n.stalled, n.heardAt = nil, false, 0, nil, 0
-	n.asleep, n.slept, n.frozen = 0, 0, 0
+	n.asleep, n.slept, n.frozen, n.stood = 0, 0, 0, 0
 	n.lending, n.deciding = map[uint64][]exchange.Lend{}, map[*request]struct{}{}
 	n.trips = make([]trips, len(n.r.silent))
 	n.serving, n.recording = map[uint64]exchange.Message{}, map[uint64][]exchange.Row{}

@@ -154,14 +154,15 @@ func (n *node) checkCarried(rq *request) {
 }
 
 // checkReached checks that a request is decided with the store whose servers answer, whatever the others
-// do. It is not so of what the store has lost, nor once documents have changed: nodes open a store as a
-// whole.
+// do. It is not so of what the store has lost, since nodes open a store as a whole, nor while its nodes
+// learn which documents are in force.
 func (n *node) checkReached(rq *request, d admit.Decision) {
 	if !n.takesTime() || !withoutStore(d) || n.r.wasFarAhead() ||
 		slices.ContainsFunc(rq.buckets, func(b *bucket) bool { return b.closed[n.r.index].at > 0 }) {
 		return
 	}
-	if calm := n.r.calm(rq.asks); n.w.now > calm+calmAfter {
+	learned := n.r.changed + Calms[documentChanged].Within.Microseconds()
+	if calm := n.r.calm(rq.asks); n.w.now > max(calm+calmAfter, learned) {
 		n.w.breaks("lanes", "%s answers %s, and nothing has happened to the servers of the request for %v",
 			n.name, d.Reason, span(n.w.now-calm))
 	}

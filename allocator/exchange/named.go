@@ -12,7 +12,8 @@ import (
 // configured, under new names. What one of them alone used is not known before it has told.
 type Named struct {
 	At map[string]quantity.StoreTime
-	// First has when this node first heard of them, for nodes that the journal remembers; nil: now.
+	// First has when this node first heard of them, for nodes that the journal remembers; nil: now. The
+	// store may have told of them already.
 	First map[string]quantity.StoreTime
 	// LostAt is when the store last lost data.
 	LostAt quantity.StoreTime
@@ -43,10 +44,11 @@ func (m *Machine) onNamed(e Named) {
 	m.noteLoss(e.LostAt)
 	for node, at := range e.At {
 		n, known := m.named[node]
-		if first, remembered := e.First[node]; remembered && !known {
-			n.first = first
-		} else if !known { // it may have been answered since the names were read last
+		if !known { // it may have been answered since the names were read last
 			n.first = cmp.Or(m.namesRead, e.LostAt)
+		}
+		if first, remembered := e.First[node]; remembered {
+			n.first = min(n.first, first)
 		}
 		switch {
 		case e.Perhaps:

@@ -52,6 +52,22 @@ func TestWhoMustTell(t *testing.T) {
 	}
 }
 
+// TestTheJournalKnowsWhoWasThere: a node that starts hears of the others from its store, and takes it
+// that they first came after the loss. Its journal knows better, whichever tells first.
+func TestTheJournalKnowsWhoWasThere(t *testing.T) {
+	store := Named{At: map[string]quantity.StoreTime{"n1": 1020, "n2": 1020, "n3": 1020}, LostAt: 1010}
+	kept := Named{At: map[string]quantity.StoreTime{"n2": 1015}, First: map[string]quantity.StoreTime{"n2": 100}, LostAt: 1010}
+	for name, events := range map[string][]Named{"store": {store, kept}, "journal": {kept, store}} {
+		m := New("us", "n1", Options{Nodes: 1})
+		for _, e := range events {
+			m.onNamed(e)
+		}
+		if all, _ := m.Named(); all["n2"].First != 100 || all["n3"].First < 1010 || m.alone() {
+			t.Errorf("%s first: n2 was first answered at %d, n3 at %d", name, all["n2"].First, all["n3"].First)
+		}
+	}
+}
+
 // TestACopyTellsForItsNode: a copy counts as its node's own word if it is complete since before what
 // counts, and is at most a second older than the store's last answer to that node.
 func TestACopyTellsForItsNode(t *testing.T) {

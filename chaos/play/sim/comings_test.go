@@ -164,3 +164,19 @@ func TestAZoneIsLost(t *testing.T) {
 		})
 	}
 }
+
+// TestALostZoneIsKnownAfterRestarts: a store loses its data together with a node. Then all nodes are
+// started anew, one after the other, as for a new release, before anybody asks for the bucket again.
+// They still know that the node was there, and wait for it if no copies tell what it did.
+func TestALostZoneIsKnownAfterRestarts(t *testing.T) {
+	for name, ends := range map[string]Deed{"in order": Leave, "killed": Crash} {
+		t.Run(name, func(t *testing.T) {
+			w := played(t, pair(2, hourly, [][2]int64{{2, 12}, {32, 43}}, at(0, Stick, 15, on(1)), at(3, MatesCut, 14, on(1)),
+				at(15, ZoneLost, 0, on(1)), at(22, ends, 1, on(0)), at(27, ends, 1, on(1))))
+			most, allowed, _ := w.above("")
+			if w.broken != nil || most > allowed || allowed >= 300 || w.counts.Deeds[ends] != 2 || w.limits[0].buckets[0].live[0] {
+				t.Errorf("%v; %d admitted above the limit, %d are allowed; decided in the end: %v", w.broken, most, allowed, w.limits[0].buckets[0].live[0])
+			}
+		})
+	}
+}

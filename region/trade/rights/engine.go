@@ -119,6 +119,7 @@ func New(c Config) *Engine {
 	}
 	e.degraded.Store(&map[string]bool{})
 	e.sender = e.newSender()
+	e.receiver.Restore(c.Journal.Copies())
 	return e
 }
 

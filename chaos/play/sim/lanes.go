@@ -136,9 +136,10 @@ func (n *node) asksServers(all []*request) {
 }
 
 // checkCarried checks that a request has waited for its store no longer than the node had round trips under
-// way to the servers that the request is for. So it never waits for what another has to do.
+// way to the servers that the request is for. So it never waits for what another has to do, but to learn
+// which documents are in force.
 func (n *node) checkCarried(rq *request) {
-	if rq.pauses != n.pauses || n.w.now < n.paused {
+	if rq.pauses != n.pauses || n.w.now < n.paused || rq.asked < n.r.learned() {
 		return
 	}
 	took := n.w.now - rq.asked
@@ -153,6 +154,9 @@ func (n *node) checkCarried(rq *request) {
 	}
 }
 
+// learned returns until when nodes of the region may learn which documents are in force, µs.
+func (r *region) learned() int64 { return r.changed + Calms[documentChanged].Within.Microseconds() }
+
 // checkReached checks that a request is decided with the store whose servers answer, whatever the others
 // do. It is not so of what the store has lost, since nodes open a store as a whole, nor while its nodes
 // learn which documents are in force.
@@ -161,8 +165,7 @@ func (n *node) checkReached(rq *request, d admit.Decision) {
 		slices.ContainsFunc(rq.buckets, func(b *bucket) bool { return b.closed[n.r.index].at > 0 }) {
 		return
 	}
-	learned := n.r.changed + Calms[documentChanged].Within.Microseconds()
-	if calm := n.r.calm(rq.asks); n.w.now > max(calm+calmAfter, learned) {
+	if calm := n.r.calm(rq.asks); n.w.now > max(calm+calmAfter, n.r.learned()) {
 		n.w.breaks("lanes", "%s answers %s, and nothing has happened to the servers of the request for %v",
 			n.name, d.Reason, span(n.w.now-calm))
 	}

@@ -81,7 +81,7 @@ func (r *recovery) of(node string) *nodeUse {
 func (m *Machine) tellsSince(r *recovery, node string, from quantity.StoreTime) bool {
 	t, known := r.told[node], quantity.StoreTime(math.MaxInt64)
 	if t.itself {
-		if known = t.since; known <= m.named[node].first.Add(lostLag) && m.witness(r, node, from) {
+		if known = t.since; known <= m.named[node].first.Add(namedLag) && m.witness(r, node, from) {
 			return true
 		}
 	}

@@ -44,8 +44,8 @@ func (m *Machine) onNamed(e Named) {
 	m.noteLoss(e.LostAt)
 	for node, at := range e.At {
 		n, known := m.named[node]
-		if !known { // it may have been answered since the names were read last
-			n.first = cmp.Or(m.namesRead, e.LostAt)
+		if !known {
+			n.first = m.firstOf(e.LostAt)
 		}
 		if first, remembered := e.First[node]; remembered {
 			n.first = min(n.first, first)
@@ -83,6 +83,16 @@ func (m *Machine) onNamed(e Named) {
 			m.stats.NamesDropped++
 		}
 	}
+}
+
+// firstOf returns since when the store may have answered a node that it names for the first time: since the
+// names were read last. If that was so shortly before the loss at lostAt that the store then answered
+// nobody, it is since the loss.
+func (m *Machine) firstOf(lostAt quantity.StoreTime) quantity.StoreTime {
+	if m.namesRead.Add(lostLag) >= lostAt {
+		return max(m.namesRead, lostAt)
+	}
+	return cmp.Or(m.namesRead, lostAt)
 }
 
 // noteLoss records when the store last lost data. All that is known of the nodes was before that.

@@ -120,6 +120,16 @@ func (n *node) toldByCopies(lost int64) bool {
 	return n.copied > 0 && n.copied == n.forgot && lost-n.copied <= 2*journalAhead
 }
 
+// forgetsCopies records that a node has ended that may have had copies of what others did before the last
+// loss: its journal has them only later.
+func (n *node) forgetsCopies() {
+	for _, m := range n.r.nodes {
+		if m != n && n.r.lost > 0 && n.w.now < n.r.lost+longCopied {
+			m.copied = 0
+		}
+	}
+}
+
 // recovers has a node take an operator's word about all losses of its region's store so far. It allows
 // what is printed for that, also if the node hears no answer.
 func (w *world) recovers(a Act, n *node) {

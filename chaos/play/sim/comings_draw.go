@@ -8,18 +8,22 @@ import "github.com/quotad/quotad/allocator"
 func (d *drawing) comings() {
 	random := *d
 	random.Rand = d.plan.random(forNames, 0)
+	rolls := *d
+	rolls.Rand = d.plan.random(forRolls, 0)
 	if d.settled || random.IntN(3) > 0 {
 		return
 	}
 	for l := range d.kinds {
 		for range random.within(1, 2) {
-			random.coming(l)
+			s := random.coming(l)
+			s.drawing = &rolls
+			s.rolled()
 		}
 	}
 }
 
 // coming is a scene of one bucket.
-func (d *drawing) coming(l int) {
+func (d *drawing) coming(l int) scene {
 	s := d.stage(l)
 	if d.plan.Regions[s.region].Nodes == 1 { // that it grows is of interest there
 		s.second = 1
@@ -45,6 +49,29 @@ func (d *drawing) coming(l int) {
 			}
 		}
 		s.lose(Flush, StoreAnew, Reboot, ZoneLost, Snapshot, Delete)
+	}
+	return s
+}
+
+// rolled starts all nodes of the region anew around the time of the loss, mostly after it, one after the
+// other or some of them together, as for a new release. Sometimes the store then loses its data once more.
+// It has a random stream of its own.
+func (s *scene) rolled() {
+	const second = allocator.Second
+	if s.IntN(2) == 0 {
+		return
+	}
+	at := s.blow + one(s.drawing, s.within(0, second), s.within(second, 12*second), s.within(second, 12*second), -s.within(0, 4*second))
+	how, rest := one(s.drawing, Leave, Leave, Crash), one(s.drawing, s.within(-second, second), s.within(0, 3*second))
+	first := s.IntN(maxNodes)
+	for i := range maxNodes {
+		length := s.within(second/20, 2*second)
+		s.act(Act{Do: how, At: at, For: length, Node: (first + i) % maxNodes})
+		at += max(length+rest, 0)
+	}
+	if s.IntN(3) == 0 {
+		s.blow = at + s.within(0, 6*second)
+		s.lose(Flush, StoreAnew, ZoneLost, JournalLost)
 	}
 }
 

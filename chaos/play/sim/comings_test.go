@@ -122,6 +122,18 @@ func TestANodeIsAddedWhileTheStoreStartsAnew(t *testing.T) {
 	}
 }
 
+// TestANodeIsAddedAndLost: a node is added, uses what its region has, tells its mates nothing, and is lost
+// with its store soon after. The others know that it was there, and wait for it.
+func TestANodeIsAddedAndLost(t *testing.T) {
+	for _, length := range []float64{1.5, 2.5, 3.5} {
+		w := played(t, pair(2, hourly, [][2]int64{{12, 15}, {20, 43}}, at(15-length, NodeAdded, 0, both), at(15-length, MatesCut, length+2, on(2)),
+			at(15-length, Stick, length, on(2)), at(15, ZoneLost, 0, on(2))))
+		if most, _, _ := w.above(""); w.broken != nil || len(w.regions[0].nodes) != 3 || most > 0 || w.limits[0].buckets[0].live[0] {
+			t.Errorf("for %v s: %v; %d admitted above the limit; decided in the end: %v", length, w.broken, most, w.limits[0].buckets[0].live[0])
+		}
+	}
+}
+
 // TestTheOneBeforeIsKnown: the only node of a region is back under another name, without its journal.
 // Its store tells it of the one before. Then it ends, at once or later, and the store loses its data
 // while nobody is there. What the one before lent is not had again.
@@ -183,7 +195,7 @@ func TestALostZoneIsKnownAfterRestarts(t *testing.T) {
 		"killed, and was cut":         {Crash, all, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			acts := []Act{at(0, Stick, 15, on(1)), at(15, ZoneLost, 0, on(1)), at(22, c.ends, 1, on(0)), at(27, c.ends, 1, on(1))}
+			acts := []Act{at(0, Stick, 15, on(1)), at(15, ZoneLost, 0, on(1)), at(26, c.ends, 1, on(0)), at(29, c.ends, 1, on(1))}
 			if c.cut {
 				acts = append(acts, at(3, MatesCut, 14, on(1)))
 			}

@@ -183,6 +183,7 @@ func (n *node) die() {
 	n.live.End()
 	n.live, n.waiting, n.deciding = nil, nil, nil
 	n.ends()
+	n.forgetsCopies()
 	n.r.overlooks()
 	n.reopen()
 }

@@ -81,6 +81,7 @@ const (
 	forFrozen
 	forBusy
 	forServers
+	forRolls
 )
 
 // newWorld returns the world of a plan before anything has happened.

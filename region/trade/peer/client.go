@@ -190,6 +190,10 @@ func (c *Client) connect(n node) (*grpc.ClientConn, error) {
 			Backoff: backoff.Config{BaseDelay: maxBackoff / 10, Multiplier: 1.6, Jitter: 0.2, MaxDelay: maxBackoff}}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, PermitWithoutStream: true}),
 		grpc.WithIdleTimeout(0),
+		// The largest answer is let in at once. With windows of its own gRPC would send a ping with
+		// every answer, to measure how much is on the way.
+		grpc.WithStaticStreamWindowSize(maxMessageBytes),
+		grpc.WithStaticConnWindowSize(maxMessageBytes),
 		grpc.WithDisableServiceConfig(),
 	)
 	if err == nil {

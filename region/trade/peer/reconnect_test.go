@@ -1,11 +1,17 @@
 package peer
 
 import (
+	"bytes"
+	"context"
+	"net"
 	"testing"
 	"time"
 
+	"golang.org/x/net/http2"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/quotad/quotad/allocator/exchange"
 )
 
 // soon is how long after a heal calls must work again: the longest wait between two dials, a dial,
@@ -94,6 +100,48 @@ func TestPartnersOnly(t *testing.T) {
 		for range 100 {
 			p.mustCall("us-2")
 			time.Sleep(500 * time.Millisecond)
+		}
+	})
+}
+
+// teeing keeps what is written to a connection.
+type teeing struct {
+	net.Conn
+	sent *bytes.Buffer
+}
+
+func (c teeing) Write(b []byte) (int, error) {
+	c.sent.Write(b)
+	return c.Conn.Write(b)
+}
+
+// TestNothingButCallsIsSent: a connection that is used carries no pings of gRPC's own.
+func TestNothingButCallsIsSent(t *testing.T) {
+	inPlace(t, func(t *testing.T, p *place) {
+		var sent bytes.Buffer
+		c := NewClient(func(ctx context.Context, kind, address string) (net.Conn, error) {
+			conn, err := p.net.Host("eu").DialContext(ctx, kind, address)
+			return teeing{conn, &sent}, err
+		}, nil)
+		p.serve("us", named("us"))
+		c.SetNodes("us", []string{at("us")})
+		const calls = 20
+		for range calls {
+			if _, err := c.Exchange(t.Context(), "us", exchange.Message{}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(500 * time.Millisecond)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		sent.Next(len(http2.ClientPreface))
+		frames, seen := http2.NewFramer(nil, &sent), map[http2.FrameType]int{}
+		for f, err := frames.ReadFrame(); err == nil; f, err = frames.ReadFrame() {
+			seen[f.Header().Type]++
+		}
+		if seen[http2.FrameHeaders] != calls || seen[http2.FramePing] > 0 {
+			t.Errorf("%d calls took frames %v", calls, seen)
 		}
 	})
 }

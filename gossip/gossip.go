@@ -45,7 +45,7 @@ type Stats struct {
 	StreamBytesIn, StreamBytesOut uint64
 	StreamsRefused                uint64 // because too many were open
 	BroadcastsQueued              int    // changes that wait to be sent
-	BroadcastsDropped             uint64 // changes that did not fit the queue
+	BroadcastsDropped             uint64 // changes that did not fit the queue, or waited for long
 	Rejected                      uint64 // messages and states that could not be used
 	Compressed                    uint64 // compressed frames, refused before they are inflated
 	Malformed                     uint64 // other frames that no node sends

@@ -5,7 +5,9 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/quotad/quotad/chaos/lab/bubble"
 	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
@@ -38,6 +40,36 @@ func TestOutboxReplacesByKeyAndSendsALimitedNumberOfTimes(t *testing.T) {
 	if queued, dropped := o.counts(); queued != 0 || dropped != 0 {
 		t.Errorf("%d queued, %d dropped, want none", queued, dropped)
 	}
+}
+
+// TestOldChangesEnd: a change that there was no room to send is not passed on for ever. The youngest go
+// first, and the older ones in what room they leave.
+func TestOldChangesEnd(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		o := newTestOutbox()
+		o.put("first", []byte("first"))
+		time.Sleep(passedOn)
+		o.put("second", []byte("second"))
+		for _, c := range []struct {
+			limit int
+			want  string
+		}{{9, "[second]"}, {17, "[second first]"}} {
+			if got := fmt.Sprintf("%s", o.take(3, c.limit)); got != c.want {
+				t.Errorf("%d bytes have %s, want %s", c.limit, got, c.want)
+			}
+		}
+		time.Sleep(passedOn)
+		if got := fmt.Sprintf("%s", o.take(3, packetSize)); got != "[second]" {
+			t.Errorf("then %s is sent", got)
+		}
+		time.Sleep(passedOn)
+		if got := o.take(3, packetSize); len(got) > 0 {
+			t.Errorf("at last %s is sent", got)
+		}
+		if queued, dropped := o.counts(); queued != 0 || dropped != 2 {
+			t.Errorf("%d are queued, %d dropped", queued, dropped)
+		}
+	})
 }
 
 // TestLargestChangeFitsAPacket: with encryption.

@@ -293,7 +293,7 @@ var gossipReadings = []reading{
 	{gauge, "quotad_gossip_queued", "Changes that wait to be gossiped.", nil,
 		func(n *Node, _ Status, is emit) { is(float64(n.gossip.Stats().BroadcastsQueued)) }},
 	{total, "quotad_gossip_dropped_total",
-		"What gossip dropped: changes that did not fit the queue, messages and states that made no sense, streams beyond what may be open.", []string{"what"},
+		"What gossip dropped: changes that did not fit the queue or waited for over five seconds, messages and states that made no sense, streams beyond what may be open.", []string{"what"},
 		func(n *Node, _ Status, is emit) {
 			g := n.gossip.Stats()
 			is(float64(g.BroadcastsDropped), "changes")

@@ -20,6 +20,8 @@ type figures struct {
 	Scripts    *float64 `json:"script_calls_per_decision"`
 	Mallocs    *float64 `json:"allocations_per_decision"`
 	TimesFloor *float64 `json:"times_floor"`
+	Refused    int64    `json:"refused"`
+	Late       int64    `json:"late"`
 	Failed     int64    `json:"errors"`
 	Denied     int64    `json:"denials"`
 	FirstError string   `json:"first_error,omitempty"`
@@ -33,7 +35,8 @@ func figuresOf(s *subject, floor []round) figures {
 	var perSecond, p50, p99, p999, server, redis, scripts, mallocs, times []float64
 	for i, r := range s.rounds {
 		f.Decided += r.decided
-		f.asked, f.Failed, f.Denied = f.asked+r.asked, f.Failed+r.failed, f.Denied+r.denied
+		f.asked, f.Denied = f.asked+r.asked, f.Denied+r.denied
+		f.Refused, f.Late, f.Failed = f.Refused+r.refused, f.Late+r.late, f.Failed+r.failed
 		if r.first != nil && f.FirstError == "" {
 			f.FirstError = r.first.Error()
 		}

@@ -1,9 +1,15 @@
 package bench
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 func TestPercentile(t *testing.T) {
@@ -124,6 +130,31 @@ func TestProblem(t *testing.T) {
 		f := figuresOf(&subject{name: "lean", rounds: []round{r}}, nil)
 		if got := f.problem(); (got != "") != c.want {
 			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
+
+// TestWhyNotAnswered: what the server had no time for, what came too late, and what failed count apart.
+func TestWhyNotAnswered(t *testing.T) {
+	shed, err := status.New(codes.Unavailable, "no time").WithDetails(&errdetails.RetryInfo{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		err  error
+		want tally
+	}{
+		"refused":         {shed.Err(), tally{refused: 1}},
+		"of a batch":      {errUndecided, tally{refused: 1}},
+		"late":            {status.Error(codes.DeadlineExceeded, "late"), tally{late: 1}},
+		"late over HTTP":  {fmt.Errorf("post: %w", context.DeadlineExceeded), tally{late: 1}},
+		"nobody is there": {status.Error(codes.Unavailable, "connection refused"), tally{failed: 1}},
+		"another one":     {errors.New("bad"), tally{failed: 1}},
+	} {
+		var got tally
+		got.note(counting, 1, time.Second, 0, c.err)
+		if got.refused != c.want.refused || got.late != c.want.late || got.failed != c.want.failed {
+			t.Errorf("%s: %d refused, %d late, %d failed", name, got.refused, got.late, got.failed)
 		}
 	}
 }

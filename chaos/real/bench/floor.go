@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"runtime"
 	"time"
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
@@ -58,9 +57,6 @@ func (f Floor) Serve(ctx context.Context, out io.Writer) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("listen on loopback: %w", err)
-	}
-	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))) // as quotad serve does
 	}
 	defer context.AfterFunc(ctx, server.Stop)()
 	if _, err := fmt.Fprintln(out, l.Addr()); err != nil {

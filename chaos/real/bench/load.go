@@ -2,9 +2,15 @@ package bench
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // The phases of a load.
@@ -39,15 +45,17 @@ type load struct {
 type tally struct {
 	took    []time.Duration // of each counted call
 	decided int64           // requests of counted calls that were answered
-	// Requests of all calls that ended after the warm-up: asked of them failed, or were denied.
-	asked, failed, denied int64
-	first                 error // that was counted
+	// Requests of all calls that ended after the warm-up: of those asked, so many were refused for want of
+	// time, were not answered in time, failed otherwise, or were denied.
+	asked, refused, late, failed, denied int64
+	first                                error // that was counted
 }
 
 func (t *tally) add(o *tally) {
 	t.took = append(t.took, o.took...)
 	t.decided += o.decided
-	t.asked, t.failed, t.denied = t.asked+o.asked, t.failed+o.failed, t.denied+o.denied
+	t.asked, t.denied = t.asked+o.asked, t.denied+o.denied
+	t.refused, t.late, t.failed = t.refused+o.refused, t.late+o.late, t.failed+o.failed
 	if t.first == nil {
 		t.first = o.first
 	}
@@ -109,7 +117,14 @@ func (t *tally) note(phase int32, requests int64, took time.Duration, denied int
 	}
 	t.asked += requests
 	if err != nil {
-		t.failed += requests
+		switch {
+		case isRefusal(err):
+			t.refused += requests
+		case errors.Is(err, context.DeadlineExceeded) || status.Code(err) == codes.DeadlineExceeded:
+			t.late += requests
+		default:
+			t.failed += requests
+		}
 		if t.first == nil {
 			t.first = err
 		}
@@ -120,6 +135,15 @@ func (t *tally) note(phase int32, requests int64, took time.Duration, denied int
 		t.took = append(t.took, took)
 		t.decided += requests
 	}
+}
+
+// isRefusal reports whether a server said that it had no time to decide, and when to ask again.
+func isRefusal(err error) bool {
+	return errors.Is(err, errUndecided) || status.Code(err) == codes.Unavailable &&
+		slices.ContainsFunc(status.Convert(err).Details(), func(detail any) bool {
+			_, is := detail.(*errdetails.RetryInfo)
+			return is
+		})
 }
 
 // timed makes a call, which ends after callTimeout at the latest.

@@ -109,15 +109,15 @@ func otherWork(all []*subject) *float64 {
 
 // problem says why the figures mean nothing, or returns an empty text.
 func (f *figures) problem() string {
-	bad := f.Failed + f.Denied
+	bad := f.Refused + f.Late + f.Failed + f.Denied
 	switch {
 	case f.Decided == 0 && bad == 0:
 		return f.Name + ": nothing was decided; give a longer --duration"
 	case f.asked == 0 || float64(bad) <= maxFailed*float64(f.asked):
 		return ""
 	}
-	text := fmt.Sprintf("%s: %.1f %% of %d requests failed (%d) or were denied (%d)", f.Name,
-		100*float64(bad)/float64(f.asked), f.asked, f.Failed, f.Denied)
+	text := fmt.Sprintf("%s: %.1f %% of %d requests were refused (%d), late (%d), failed (%d) or were denied (%d)", f.Name,
+		100*float64(bad)/float64(f.asked), f.asked, f.Refused, f.Late, f.Failed, f.Denied)
 	if f.FirstError != "" {
 		text += ", the first with: " + plain(f.FirstError)
 	}
@@ -141,13 +141,13 @@ func (r *Report) Table(w io.Writer) error {
 		r.spread(), counted(r.Batch, "decision"), r.way(), counted(r.Rounds, "round"),
 		span(time.Duration(r.RoundSeconds*float64(time.Second))))
 	fmt.Fprint(t, "\tdecisions/s\tp50 us\tp99 us\tp99.9 us\tserver CPU us\tRedis CPU us",
-		"\tscripts\tallocations\ttimes floor\terrors\tdenied\n")
+		"\tscripts\tallocations\ttimes floor\trefused\tlate\terrors\tdenied\n")
 	for i := range r.Subjects {
 		f := &r.Subjects[i]
-		fmt.Fprintf(t, "%s\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\n", f.Name, f.PerSecond,
+		fmt.Fprintf(t, "%s\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\n", f.Name, f.PerSecond,
 			number(f.P50, 0), number(f.P99, 0), number(f.P999, 0), number(f.ServerCPU, 1),
 			number(f.RedisCPU, 1), number(f.Scripts, 3), number(f.Mallocs, 1),
-			number(f.TimesFloor, 2), f.Failed, f.Denied)
+			number(f.TimesFloor, 2), f.Refused, f.Late, f.Failed, f.Denied)
 	}
 	for _, note := range r.notes() {
 		fmt.Fprintf(t, "\n%s\n", note)

@@ -129,6 +129,9 @@ func (w *web) do(q *http.Request, good ...int) ([]byte, error) {
 	answer, err := io.ReadAll(io.LimitReader(r.Body, maxAnswer))
 	if err == nil && r.StatusCode != http.StatusOK && !slices.Contains(good, r.StatusCode) {
 		err = fmt.Errorf("answered %s: %s", r.Status, bytes.TrimSpace(answer))
+		if r.StatusCode == http.StatusServiceUnavailable {
+			err = fmt.Errorf("%w: %w", errUndecided, err)
+		}
 	}
 	return answer, err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/command"
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/show"
+	"github.com/quotad/quotad/cmd/quotad/tuning"
 )
 
 func benchCommand() *cobra.Command {
@@ -58,7 +59,9 @@ under subjects:
   scripts        script_calls_per_decision: EVALSHA calls that the Redis counted
   allocations    allocations_per_decision: objects, by the node's go_memstats_mallocs_total
   times floor    times_floor: processor time of server and Redis, divided by that of the floor
-  errors         errors: requests without an answer within 4 s, or with an error
+  refused        refused: requests that the server had no time to decide
+  late           late: requests without an answer within 4 s
+  errors         errors: requests with another error
   denied         denials
 
 In -o json a subject also has name, decisions (of all rounds) and first_error; what is not known
@@ -100,7 +103,8 @@ func runBench(ctx context.Context, b *bench.Bench, output string, out, errs io.W
 	return nil
 }
 
-// benchFloorCommand is the server of bench's floor, which bench starts itself.
+// benchFloorCommand is the server of bench's floor, which bench starts itself. The runtime has the same
+// settings there as in a node.
 func benchFloorCommand() *cobra.Command {
 	var floor bench.Floor
 	cmd := &cobra.Command{
@@ -109,6 +113,7 @@ func benchFloorCommand() *cobra.Command {
 		Hidden: true,
 		Args:   command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			defer tuning.Tune()()
 			return floor.Serve(cmd.Context(), cmd.OutOrStdout())
 		},
 	}

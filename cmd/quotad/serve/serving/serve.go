@@ -12,40 +12,23 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime"
 	"syscall"
 	"time"
 
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/serve/nodeconfig"
+	"github.com/quotad/quotad/cmd/quotad/tuning"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region"
 )
 
-// runTwoThreads lets Go code run in two threads at a time, unless GOMAXPROCS is set. If a process
-// may use one processor, the runtime uses one thread, and then a busy node reads what has arrived
-// only every 10 ms.
-func runTwoThreads() {
-	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
-	}
-}
-
 // startTimeout bounds the start of a node. Only opening the store can take long.
 const startTimeout = 30 * time.Second
-
-// ballast is how many bytes of memory a node has that are never used, so the system never provides
-// them. The garbage collector counts them as live. Without them the collector would run every few
-// milliseconds in a small node that is flooded, and take time from its requests.
-const ballast = 32 << 20
 
 // Serve runs a node until ctx ends or the node fails. again reads the settings again.
 func Serve(ctx context.Context, c *nodeconfig.Config, again func() (*nodeconfig.Config, error),
 	stderr io.Writer) error {
-	runTwoThreads()
-	unused := make([]byte, ballast)
-	untouched(unused)
-	defer runtime.KeepAlive(unused)
+	defer tuning.Tune()()
 	hup, rekey := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	for _, ch := range []chan os.Signal{hup, rekey} {
 		// This comes first, because until then a SIGHUP would end the process.

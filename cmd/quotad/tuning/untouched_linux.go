@@ -1,4 +1,4 @@
-package serving
+package tuning
 
 import "golang.org/x/sys/unix"
 

@@ -54,8 +54,8 @@ func (d *drawing) coming(l int) scene {
 }
 
 // rolled starts all nodes of the region anew around the time of the loss, mostly after it, one after the
-// other or some of them together, as for a new release. Sometimes the store then loses its data once more.
-// It has a random stream of its own.
+// other or some of them together, as for a new release. Sometimes no mate has copies of what the first node
+// saw before, and sometimes the store then loses its data once more. It has a random stream of its own.
 func (s *scene) rolled() {
 	const second = allocator.Second
 	if s.IntN(2) == 0 {
@@ -63,6 +63,10 @@ func (s *scene) rolled() {
 	}
 	at := s.blow + one(s.drawing, s.within(0, second), s.within(second, 12*second), s.within(second, 12*second), -s.within(0, 4*second))
 	how, rest := one(s.drawing, Leave, Leave, Crash), one(s.drawing, s.within(-second, second), s.within(0, 3*second))
+	if s.IntN(3) == 0 {
+		length := s.within(second, 12*second)
+		s.act(Act{Do: MatesCut, At: s.blow - length, For: length + s.within(0, second), Node: s.first})
+	}
 	first := s.IntN(maxNodes)
 	for i := range maxNodes {
 		length := s.within(second/20, 2*second)

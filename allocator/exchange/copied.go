@@ -76,8 +76,8 @@ func (r *recovery) of(node string) *nodeUse {
 
 // tellsSince reports whether everything is known that a node used of a lost bucket from a time on.
 // There are three ways to know it. The node tells it itself. Or a copy tells it that is as late as
-// the store's last answer to the node before the loss, as far as this node and the one with the copy
-// know that answer. Or older copies, each up to an earlier loss, tell what was before one of these.
+// the store's last answer to the node, as far as this node and the one with the copy know that
+// answer. Or older copies, each up to an earlier loss, tell what was before one of these.
 func (m *Machine) tellsSince(r *recovery, node string, from quantity.StoreTime) bool {
 	t, known := r.told[node], quantity.StoreTime(math.MaxInt64)
 	if t.itself {
@@ -86,11 +86,7 @@ func (m *Machine) tellsSince(r *recovery, node string, from quantity.StoreTime) 
 		}
 	}
 	for _, c := range t.copies {
-		answered := max(m.named[node].answered(r), c.Answered)
-		if c.Settled >= r.lostAt { // the one that has it knew when the store answered the node last before
-			answered = m.named[node].beforeLoss
-		}
-		if c.Until.Add(CopyLag) >= answered {
+		if c.Until.Add(CopyLag) >= max(m.named[node].answered(r), c.Answered) {
 			known = min(known, c.Since)
 		}
 	}

@@ -106,41 +106,6 @@ func TestACopyTellsForItsNode(t *testing.T) {
 	}
 }
 
-// TestASettledCopyTellsForItsNode: a copy of which its holder found, when the store lost data, that it was
-// late enough, tells what was before that loss. Nobody may remember any more when the store answered the
-// node before. If one does, and that was later, the copy does not tell.
-func TestASettledCopyTellsForItsNode(t *testing.T) {
-	const s = allocator.Second
-	at := func(seconds int64) quantity.StoreTime { return quantity.StoreTime(seconds * s) }
-	for name, c := range map[string]struct {
-		settled, before int64
-		told            bool
-	}{
-		"of this loss":                          {1010, 0, true},
-		"of a later loss":                       {1011, 0, true},
-		"of an earlier loss":                    {1009, 0, false},
-		"of no loss":                            {0, 0, false},
-		"and the store answered its node then":  {1010, 1001, true},
-		"but the store answered its node later": {1010, 1002, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := New("us", "n1", Options{Nodes: 2})
-			if c.before > 0 {
-				m.onNamed(Named{At: map[string]quantity.StoreTime{"n2": at(c.before)}})
-			}
-			m.onNamed(Named{At: map[string]quantity.StoreTime{"n1": at(1020), "n2": at(1020)},
-				First: map[string]quantity.StoreTime{"n1": at(1), "n2": at(1)}, LostAt: at(1010)})
-			b := &Bucket{ID: "b", Kind: algorithms.FixedWindow, Window: 60 * s, Cell: 60 * s, Limit: 100, Recovered: true,
-				Entitlements: map[string]quantity.Units{"us": 100}}
-			r := &recovery{bucket: b, lostAt: at(1010), told: map[string]*nodeUse{"n1": {itself: true}}}
-			m.addCopies(r, []Copied{{Node: "n2", First: at(1), Answered: at(1020), Until: at(1000), Settled: at(c.settled)}})
-			if got := m.toldUse(r); got != c.told {
-				t.Errorf("the use is known: %t", got)
-			}
-		})
-	}
-}
-
 // TestWhoHasReadTellsOfRows: a node that has read the store since another one was gone knows its rows, too,
 // but none that the store has answered that node with later.
 func TestWhoHasReadTellsOfRows(t *testing.T) {

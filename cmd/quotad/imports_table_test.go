@@ -30,7 +30,7 @@ var house = map[string]struct {
 		"pure: when a document takes effect must be played in a simulator, and searched"},
 	"region/base/link":           {nil, "makes cuts on sockets, and knows nothing of what they carry"},
 	"region/memory/journal/disk": {nil, "the seam below the journal, which both its sides import"},
-	"region/memory/journal":      {[]string{"region/memory/copies", "region/memory/journal/disk"}, "remembers what it is given"},
+	"region/memory/journal":      {[]string{"region/memory/journal/disk"}, "remembers what it is given"},
 	"region/memory/copies":       {[]string{"algorithms"}, "knows how far copies are, and neither sends nor keeps them"},
 	"region/base/invalid":        {nil, "says what is wrong with what a caller sent, whatever it is"},
 	"region/base/repeat":         {nil, "does something again and again, whatever it is"},

@@ -8,8 +8,8 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -69,9 +69,6 @@ func startProcess(ctx context.Context, path string, port int, args ...string) (*
 	if err != nil {
 		return nil, err
 	}
-	if dir, err = filepath.EvalSymlinks(dir); err != nil { // as the server tells it
-		return nil, err
-	}
 	var out bytes.Buffer
 	cmd := exec.Command(path, append([]string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1",
 		"--save", "", "--appendonly", "no",
@@ -89,27 +86,27 @@ func startProcess(ctx context.Context, path string, port int, args ...string) (*
 		return os.RemoveAll(dir)
 	})
 	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	if err := answers(ctx, addr, dir, exited); err != nil {
+	if err := answers(ctx, addr, cmd.Process.Pid, exited); err != nil {
 		_ = end()
 		return nil, fmt.Errorf("start %s: %w\n%s", path, err, out.String())
 	}
 	return &Server{URL: "redis://" + addr, close: end}, nil
 }
 
-// answers waits until the server that keeps its files in dir answers. Another one may have taken the
-// port between the choice of it and the start: what answers there then says another folder.
-func answers(ctx context.Context, addr, dir string, exited <-chan struct{}) error {
+// answers waits until the server that is the process pid answers. Another one may have taken the port
+// between the choice of it and the start: what answers there then is another process.
+func answers(ctx context.Context, addr string, pid int, exited <-chan struct{}) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DisableIdentity: true})
 	defer client.Close()
 	for {
-		has, err := client.ConfigGet(ctx, "dir").Result()
-		if err == nil && has["dir"] == dir {
+		info, err := client.Info(ctx, "server").Result()
+		if err == nil && strings.Contains(info, fmt.Sprintf("\r\nprocess_id:%d\r\n", pid)) {
 			return nil
 		}
 		if err == nil {
-			err = fmt.Errorf("a server with its files in %s answers", has["dir"])
+			err = errors.New("another process answers")
 		}
 		select {
 		case <-exited:

@@ -120,11 +120,11 @@ func (n *node) toldByCopies(lost int64) bool {
 	return n.copied > 0 && n.copied == n.forgot && lost-n.copied <= 2*journalAhead
 }
 
-// forgetsCopies records that a node has ended that may have had copies of what others did before the last
-// loss: its journal has them only later.
+// forgetsCopies records that a node has ended that may have had copies of what others did before a loss. It
+// knows no more how late they are.
 func (n *node) forgetsCopies() {
 	for _, m := range n.r.nodes {
-		if m != n && n.r.lost > 0 && n.w.now < n.r.lost+longCopied {
+		if m != n {
 			m.copied = 0
 		}
 	}

@@ -154,13 +154,13 @@ func TestAJournalThatCannotBeRead(t *testing.T) {
 // TestCopiesAreBounded: of more nodes than a region can have, those that told last are kept.
 func TestCopiesAreBounded(t *testing.T) {
 	var r Receiver
-	for i := range MaxLives + 5 {
+	for i := range maxLives + 5 {
 		now := time.Duration(2 * i)
 		r.Take(now, Part{Node: fmt.Sprintf("n%03d", i), Until: 1})
 		r.Take(now+1, Part{Node: "n000", Until: 1})
 	}
 	all := r.Complete()
-	if len(all) != MaxLives || all[0].Node != "n000" || all[1].Node != "n006" {
+	if len(all) != maxLives || all[0].Node != "n000" || all[1].Node != "n006" {
 		t.Errorf("%d copies: %v", len(all), all[:2])
 	}
 }
@@ -188,26 +188,6 @@ func TestACopyOfANodeThatGoesOn(t *testing.T) {
 	r.Watch(silence+3, lives)
 	if got := fmt.Sprint(r.Complete()); got != "[{dead 0 0 5 0 0} {lives 0 0 7 0 0}]" {
 		t.Errorf("once it tells again %s", got)
-	}
-}
-
-// TestWhatIsSettledStays: what a copy tells of a life that was over when the store lost data, it tells
-// for good, also after this node was started anew, and while the next life tells nothing.
-func TestWhatIsSettledStays(t *testing.T) {
-	var before, r Receiver
-	before.Take(0, Part{Node: "n2", Life: 1, Since: 3, Read: 2, Until: 5})
-	before.Take(0, Part{Node: "n2", Life: 2, Until: 5})
-	before.Settle(9, func(c Copy) bool { return c.Life == 1 })
-	r.Restore(before.Settled())
-	for _, all := range []*Receiver{&before, &r} {
-		all.Watch(1, func(string) bool { return true })
-		all.Watch(2*silence, func(string) bool { return true })
-		if got := fmt.Sprint(all.Complete()); got != "[{n2 1 3 5 2 9}]" {
-			t.Errorf("%s is known", got)
-		}
-	}
-	if next := r.Take(0, Part{Node: "n2", Life: 1, Number: 1, Until: 7}); next != 0 {
-		t.Errorf("a part is taken, the next is %d, and not all before it is known", next)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// MaxLives bounds the lives of nodes of which copies are kept: those that told last.
-	MaxLives = 64
+	// maxLives bounds the lives of nodes of which copies are kept: those that told last.
+	maxLives = 64
 	// silence is how long gossip may go on hearing of a node that tells this one nothing. Gossip
 	// notices the end of a node within ten seconds, and the ends of many within twice that.
 	silence = 30 * time.Second
@@ -72,7 +72,7 @@ func (r *Receiver) keep(of life, h *progress) {
 		r.lives = map[life]*progress{}
 	}
 	r.lives[of] = h
-	if len(r.lives) <= MaxLives {
+	if len(r.lives) <= maxLives {
 		return
 	}
 	oldest := of
@@ -86,7 +86,7 @@ func (r *Receiver) keep(of life, h *progress) {
 
 // Watch takes in which nodes gossip hears of. If it hears of a node that has told nothing for long,
 // the node goes on without telling this one. Its copies then count as incomplete until it tells
-// again. What an earlier life did before the store lost data stays known.
+// again.
 func (r *Receiver) Watch(now time.Duration, alive func(node string) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,7 +101,7 @@ func (r *Receiver) Watch(now time.Duration, alive func(node string) bool) {
 		}
 		if now-max(last, away[node]) > silence {
 			for of, h := range r.lives {
-				if of.node == node && h.settled == 0 {
+				if of.node == node {
 					h.until = 0
 				}
 			}
@@ -122,19 +122,6 @@ func (r *Receiver) Settle(lostAt quantity.StoreTime, late func(Copy) bool) {
 			h.settled = lostAt
 		}
 		r.mu.Unlock()
-	}
-}
-
-// Settled returns the copies that Settle marked, ordered by node and life.
-func (r *Receiver) Settled() []Copy {
-	return slices.DeleteFunc(r.Complete(), func(c Copy) bool { return c.Settled == 0 })
-}
-
-// Restore takes in copies that Settled returned before this node was started anew, whose uses its caller
-// has. Call it before anything else.
-func (r *Receiver) Restore(all []Copy) {
-	for _, c := range all {
-		r.keep(life{c.Node, c.Life}, &progress{since: c.Since, until: c.Until, read: c.Read, settled: c.Settled})
 	}
 }
 

@@ -60,17 +60,9 @@ func audit(d disk.Disk) (contents, error) {
 			return c, err
 		}
 	}
-	for key, read := range map[string]func(body *decoder){
-		string(noteNames):  func(body *decoder) { c.names = readNames(body) },
-		string(noteCopies): func(body *decoder) { c.copies = readCopies(body) },
-	} {
-		values, err := d.Get(disk.Saved, []byte(key))
-		if err == nil && values[0] != nil { // a journal of an earlier release does not have it
-			err = readNote(d, disk.Saved, []byte(key), read)
-		}
-		if err != nil {
-			return c, err
-		}
+	var err error
+	if c.names, err = auditNames(d); err != nil {
+		return c, err
 	}
 	return c, auditDated(d, c.totals)
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/memory/copies"
 )
 
 // subject is a journal under test, on one kind of disk, with the means to make it fail.
@@ -124,7 +123,6 @@ type twin struct {
 	sequence    uint64 // a lower bound
 	peers       []string
 	names       map[string]Name
-	copies      []copies.Copy
 	documents   []Document
 }
 
@@ -252,19 +250,6 @@ func conform(t *rapid.T, s subject) {
 				t.Fatalf("RememberNames of an empty one = %v", err)
 			}
 		},
-		"copies": func(t *rapid.T) {
-			w.copies = rapid.SliceOfN(rapid.Map(rapid.Uint64(), func(n uint64) copies.Copy {
-				at := quantity.StoreTime(n)
-				return copies.Copy{Node: fmt.Sprint("n", n%7), Life: n, Since: at, Until: at / 3, Read: at / 5, Settled: at % 7}
-			}), 0, 4).Draw(t, "copies")
-			check(s.journal().RememberCopies(w.copies))
-			if err := s.journal().RememberCopies([]copies.Copy{{}}); !errors.Is(err, ErrInvalid) {
-				t.Fatalf("RememberCopies of a node without a name = %v", err)
-			}
-			if err := s.journal().RememberCopies(make([]copies.Copy, MaxCopies+1)); !errors.Is(err, ErrInvalid) {
-				t.Fatalf("RememberCopies of too many = %v", err)
-			}
-		},
 		"peers": func(t *rapid.T) {
 			w.peers = rapid.SliceOfN(rapid.StringN(1, 9, -1), 0, 4).Draw(t, "peers")
 			check(s.journal().RememberPeers(w.peers))
@@ -350,9 +335,6 @@ func (w *twin) compare(t *rapid.T, j *Journal) {
 	}
 	if !maps.Equal(j.Names(), w.names) {
 		t.Fatalf("names are %v, want %v", j.Names(), w.names)
-	}
-	if !slices.Equal(j.Copies(), w.copies) {
-		t.Fatalf("copies are %v, want %v", j.Copies(), w.copies)
 	}
 	if !slices.Equal(j.Peers(), w.peers) {
 		t.Fatalf("peers are %q, want %q", j.Peers(), w.peers)

@@ -3,8 +3,8 @@
 //   - what this region said to its peers (Row),
 //   - what the store was seen to have counted (Checkpoint),
 //   - the store generation last opened, and since when the rows are complete,
-//   - the peers the node knows, the nodes that used its region's store and what it has of those that
-//     were lost with it, and the limits documents that are open.
+//   - the peers the node knows, the nodes that used its region's store, and the limits documents that
+//     are open.
 //
 // It is a write-ahead log: a node records a row before the reply that announces it leaves. A region
 // whose Redis lost everything reads the rows back (RowsOf), and so knows what it had lent and

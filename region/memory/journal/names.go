@@ -74,3 +74,13 @@ func readNames(d *decoder) map[string]Name {
 	}
 	return names
 }
+
+// auditNames reads the names, which a journal of an earlier release does not have.
+func auditNames(d disk.Disk) (names map[string]Name, err error) {
+	values, err := d.Get(disk.Saved, noteNames)
+	if err != nil || values[0] == nil {
+		return nil, err
+	}
+	err = readNote(d, disk.Saved, noteNames, func(body *decoder) { names = readNames(body) })
+	return names, err
+}

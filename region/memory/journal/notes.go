@@ -13,7 +13,7 @@ import (
 const schema = 3
 
 // The single records, called notes. Format writes all of them, so that a note which is missing
-// later is damage, and never a default, but for names and copies.
+// later is damage, and never a default, but for the names.
 var (
 	noteSchema      = []byte("schema")      // in disk.State
 	noteIdentity    = []byte("identity")    // in disk.State
@@ -25,7 +25,6 @@ var (
 	notePeers       = []byte("peers")       // in disk.Saved
 	notePolicy      = []byte("policy")      // in disk.Saved: the open documents
 	noteNames       = []byte("names")       // in disk.Saved; a journal of an earlier release has none
-	noteCopies      = []byte("copies")      // in disk.Saved; a journal of an earlier release has none
 )
 
 // tally describes all records of a kind together. If records vanish from the file while every page

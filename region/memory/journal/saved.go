@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/memory/copies"
 	"github.com/quotad/quotad/region/memory/journal/disk"
 )
 
@@ -29,7 +28,6 @@ type noted struct {
 	peers      []string
 	documents  documents
 	names      map[string]Name // of nodes that used the store
-	copies     []copies.Copy   // of lives of other nodes that had ended when the store lost data
 }
 
 // now returns what is saved at present.
@@ -104,7 +102,7 @@ func (j *Journal) RememberPeers(addresses []string) error {
 }
 
 // Documents returns the limits documents last saved, in their order; none at first.
-func (j *Journal) Documents() []Document { return cloned(j.saved.now().documents) }
+func (j *Journal) Documents() []Document { return copies(j.saved.now().documents) }
 
 // SaveDocuments replaces the open limits documents durably. The journal does not look into them,
 // nor compare versions. More than MaxDocuments, or a source of more than MaxPolicyBytes, is
@@ -115,7 +113,7 @@ func (j *Journal) SaveDocuments(all []Document) error {
 	}
 	j.saved.setting.Lock()
 	defer j.saved.setting.Unlock()
-	next := documents(cloned(all))
+	next := documents(copies(all))
 	same := slices.EqualFunc(j.saved.now().documents, next, func(a, b Document) bool {
 		return a.Version == b.Version && bytes.Equal(a.Source, b.Source)
 	})
@@ -123,7 +121,7 @@ func (j *Journal) SaveDocuments(all []Document) error {
 		func() { j.saved.documents = next })
 }
 
-func cloned(all []Document) []Document {
+func copies(all []Document) []Document {
 	all = slices.Clone(all)
 	for i := range all {
 		all[i].Source = bytes.Clone(all[i].Source)

@@ -18,8 +18,7 @@ import (
 //     does not have. They belong to cells that come once more, which the operator's word covers.
 //   - Of each checkpoint that was seen after to, revise returns what is to be kept of it; false:
 //     nothing. It must not change the bucket or the cell.
-//   - Names were answered, and read, no later than to. Copies are forgotten: the operator's word stands
-//     for them.
+//   - Names were answered, and read, no later than to.
 //   - Rows stay, for they say what other regions may use when their cells come. So do the generation,
 //     which never goes back, documents and peers, which have no time of the store.
 //
@@ -56,12 +55,11 @@ func (j *Journal) takeBackTimes(to quantity.StoreTime) error {
 		t.note(disk.State, noteStoreTime, t.storeTime.encode())
 		t.note(disk.State, noteWholeSince, encodeTime(since))
 		t.note(disk.Saved, noteNames, encodeNames(names))
-		t.note(disk.Saved, noteCopies, nil)
 		return nil
 	})
 	if err == nil {
 		j.saved.mu.Lock()
-		j.saved.wholeSince, j.saved.names, j.saved.copies = since, names, nil
+		j.saved.wholeSince, j.saved.names = since, names
 		j.saved.mu.Unlock()
 	}
 	return err

@@ -7,7 +7,6 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/memory/copies"
 )
 
 // TestTakeBack: the journal forgets that the store's time was later, also when it is opened again.
@@ -32,8 +31,7 @@ func TestTakeBack(t *testing.T) {
 	if err := j.Record(t.Context(), []Row{row}, ahead); err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range []error{j.RememberNames(map[string]Name{"n2": {Last: ahead, First: 5, Since: 10, Read: ahead - 1}}),
-		j.RememberCopies([]copies.Copy{{Node: "n2", Settled: ahead}}), j.SetStoreTime(ahead+3_000, ahead), j.SetWholeSince(ahead - 5), j.SetGeneration(7)} {
+	for _, err := range []error{j.SetStoreTime(ahead+3_000, ahead), j.SetWholeSince(ahead - 5), j.SetGeneration(7)} {
 		suite.Must(t, err)
 	}
 	began := func(c Checkpoint) (Checkpoint, bool) {
@@ -49,9 +47,6 @@ func TestTakeBack(t *testing.T) {
 		seen, latest := j.StoreTime()
 		if latest != to || len(seen) > 0 && seen[0] != 0 || j.WholeSince() != to || j.Generation() != 7 {
 			t.Errorf("seen %v, latest %d, whole since %d, generation %d", seen, latest, j.WholeSince(), j.Generation())
-		}
-		if names := j.Names(); names["n2"] != (Name{Last: to, First: 5, Since: 10, Read: to}) || len(j.Copies()) > 0 {
-			t.Errorf("names %v, copies %v", names, j.Copies())
 		}
 		for _, c := range all {
 			got, err := j.Checkpoints(c.Bucket)

@@ -3,24 +3,17 @@ package rights
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"github.com/quotad/quotad/region/base/repeat"
 	"github.com/quotad/quotad/region/memory/copies"
 )
 
-// Checkpoint writes to the journal the uses that have moved, which nodes used the store, and what copies
-// tell of those that were lost with it. With last, it writes all uses that have moved at all: it is the last time. Then it makes the store
+// Checkpoint writes to the journal the uses that have moved and which nodes used the store. With
+// last, it writes all uses that have moved at all: it is the last time. Then it makes the store
 // remember how far this node's journal has come.
 func (e *Engine) Checkpoint(ctx context.Context, last bool) {
 	e.watchCopies()
-	settled := e.receiver.Settled()
-	anew := !slices.Equal(settled, e.config.Journal.Copies())
-	err := cmp.Or(e.writeUses(ctx, last || anew), e.noteNames())
-	if err == nil && anew { // their uses are written
-		err = e.config.Journal.RememberCopies(settled)
-	}
-	if err != nil {
+	if err := cmp.Or(e.writeUses(ctx, last), e.noteNames()); err != nil {
 		if ctx.Err() == nil {
 			e.config.Log.Error("use of long windows is not written down: a loss of the store would forget it", "err", err)
 		}

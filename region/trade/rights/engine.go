@@ -119,7 +119,6 @@ func New(c Config) *Engine {
 	}
 	e.degraded.Store(&map[string]bool{})
 	e.sender = e.newSender()
-	e.receiver.Restore(c.Journal.Copies())
 	return e
 }
 

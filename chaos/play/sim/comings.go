@@ -90,11 +90,13 @@ func (w *world) losesZone(a Act, r *region, n *node) {
 		m.journals++
 		m.newJournal()
 		m.forgets()
-		if copied {
-			m.copied = m.forgot
-		}
 		clear(m.durable)
 		m.restartIn(w.wires[0][0].random.Int64N(allocator.Second))
+	}
+	for i := range lost { // once all of them have ended
+		if m := r.nodes[(n.index+i)%len(r.nodes)]; copied && m.life > 0 && !m.gone {
+			m.copied = m.forgot
+		}
 	}
 	w.loses(r, a, rowStoreLost)
 	r.store.restart()

@@ -8,19 +8,26 @@
 -- The simple items come first: of one cost, or of one several times, on buckets that no other item is about.
 -- KEYS: token, the buckets of the simple items, the other buckets, the keys to remember items under, in the order of those.
 -- ARGV: guard, commit, ms to remember for, how often to answer what is remembered; number of limits, per limit: terms, MODE;
--- number of simple items, and these as plain.lua says; number of other buckets, per bucket: the place of its limit, until when
+-- number of simple items, and these as lean.lua says; number of other buckets, per bucket: the place of its limit, until when
 -- it is known to be there; per item: 1 if it is to be remembered, number of buckets, their places, number of costs, costs;
 -- the number of costs is -1 of one request with a cost for each of its buckets.
 -- Redis serves nobody else meanwhile: when a call has done much work, the items that are left are not answered, and come
 -- with another call. Its first item always is.
--- Reply: now, how far the clock is behind it; per simple item what plain.lua says; then per simple item that it left, and per
+-- Reply: now, how far the clock is behind it; per simple item what lean.lua says; then per simple item that it left, and per
 -- other item: LATER (the last such are left out); or LOST, now, when, and the place in the item of a bucket that must be restored
 -- first; or UNREADABLE and what Redis says; or IMPLAUSIBLE; else OK, now, 1 if it is repeated or 2 if it was too often, per
 -- request {admitted, per bucket {remaining, retry, delay}}, per bucket its state; retry is 0 where the bucket had room. Retry,
 -- delay and reset count from what the clock shows, which after a step back is behind the mark.
--- plain.lua comes first: it reads the call's beginning and decides the simple items on plain buckets.
+-- lean.lua comes first: it reads the call's beginning and decides the simple items on plain buckets.
 local COSTS = 64 -- requests of one item
 local SHADOW, ALTERNATIVE = 1, 2 -- modes of limits; of the others it is 0
+local limits, held, buckets, items_at = {}, {}, {}, arg_at
+arg_at = limits_at
+for i = 1, num() do
+  limits[i] = limit(now, lost_at)
+  limits[i].mode = num()
+end
+arg_at = items_at
 for i = simple_buckets + 1, simple_buckets + several do held[i] = hold(limits[num()], KEYS[i + 1], num()) end
 
 local function fail(status, why)
@@ -179,13 +186,17 @@ end
 local function decide()
   for i, item_at in ipairs(further) do
     if i == 1 or work < WORK then
-      local count, cost, times, at = next_item(item_at[1])
-      local places, costs = {}, {}
-      for i = 1, count do
-        local place = item_at[2] + i - 1
-        local t, known = bucket_at(at + 2 * i - 2)
-        held[place], places[i] = hold(t, KEYS[place + 1], known), place
+      local at, place = item_at[1], item_at[2]
+      local count, cost, times, places, costs = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5]), {}, {}
+      local about = at + 2
+      if count < 0 then
+        cost, times, about = tonumber(ARGV[at + 2]), 1, at + 3
+      end
+      for i = 1, math.max(-count, 1) do
+        held[place] = hold(limits[tonumber(ARGV[about + 2 * i - 2])], KEYS[place + 1], tonumber(ARGV[about + 2 * i - 1]))
+        places[i] = place
         held[place].read = read[place]
+        place = place + 1
       end
       for i = 1, times do costs[i] = cost end
       guarded(nil, places, costs)
@@ -206,7 +217,6 @@ local function decide()
     guarded(key, places, costs, requests < 0)
   end
   if commit then
-    write_plain()
     for i = 1, simple_buckets + several do
       if buckets[i] then buckets[i]:save() end
     end

@@ -30,7 +30,6 @@ end
 local nobody = {}
 local ASSIGNED = '=' -- before the name of a node among the peers
 local function is_assigned(peer) return string.sub(peer, 1, 1) == ASSIGNED end
-local SLACK = 1000 -- ms by which a key outlives its use, as KeySlack says
 local ADVANCE = 60000000 -- us before a window of fixed_window opens from which on rows of it are moved, as Advance says
 
 -- opens returns when a cell begins.
@@ -43,7 +42,6 @@ end
 -- limit reads the terms of a limit from the arguments. What a bucket of it does not have itself it has from here: as
 -- many buckets are of one limit, what follows from the terms and the time is worked out once. It returns nothing if
 -- the cells are periods of a calendar and the time is in none of the three in the midst of those that the call names.
-local BEGINS = 7
 local function limit(now, lost_at)
   local t = {now = now, lost_at = lost_at, kind = arg(), window = num(), length = num(), tick = num(), entitlement = num(),
     burst = num(), guard = num(), recovered = num() == 1,

@@ -232,3 +232,26 @@ func TestOnePlainBucketDenies(t *testing.T) {
 		t.Error("what was denied has spent units of another bucket")
 	}
 }
+
+// TestOneLentBucketOfSeveral: a request is charged once to each of its buckets, also where one of
+// them has rows and those before it do not.
+func TestOneLentBucketOfSeveral(t *testing.T) {
+	s := newPlainStore(t)
+	for kind, tick := range map[algorithms.Kind]int64{algorithms.FixedWindow: 1,
+		algorithms.SlidingWindowCounter: 60_000, algorithms.TokenBucket: 60_000} {
+		on := func(name string) algorithms.Target {
+			return algorithms.Target{Key: fmt.Sprintf("{x}%s %s", kind, name), Terms: algorithms.Terms{
+				Kind: kind, Window: anHour, Cell: anHour, Tick: tick, Entitlement: 100, Burst: 100}}
+		}
+		s.decide(1, on("lent"))
+		suite.Must(t, s.redis.HSet(t.Context(), on("lent").Key, "rows",
+			fmt.Sprintf("@%d 0 0 0 0 0 0;", s.now/anHour)).Err())
+		for round := range quantity.Units(3) {
+			d := s.decide(5, on("plain"), on("lent"))
+			if got := []quantity.Units{d.Buckets[0].Free, d.Buckets[1].Free}; !slices.Equal(got,
+				[]quantity.Units{95 - 5*round, 94 - 5*round}) {
+				t.Errorf("%s, round %d: free %d, want %d and %d", kind, round, got, 95-5*round, 94-5*round)
+			}
+		}
+	}
+}

@@ -19,8 +19,8 @@ var rowsLua string
 //go:embed bucket.lua
 var bucketLua string
 
-//go:embed plain.lua
-var plainLua string
+//go:embed lean.lua
+var leanLua string
 
 //go:embed fixed_window.lua
 var fixedWindowLua string
@@ -105,7 +105,7 @@ type Script struct {
 
 // The scripts. KEYS[1] of each is the store's token.
 var (
-	DecideScript  = newScript("decide", tokenLua, ledgerLua, plainLua, fragments, decideLua)
+	DecideScript  = newScript("decide", tokenLua, leanLua, ledgerLua, fragments, decideLua)
 	LendScript    = guarded("lend", lendLua)
 	AssignScript  = guarded("assign", assignLua)
 	CreditScript  = guarded("credit", creditLua)

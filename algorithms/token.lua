@@ -5,6 +5,8 @@
 -- than it had: that store is an older copy of itself, whoever has asked it since.
 local OK, UNKNOWN, CLOCK, FINISHED, FENCED, IMPLAUSIBLE, RECOVERING, LOST, EARLY, CROWDED, UNREADABLE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
 local LATER, CALENDAR, PLAIN, UNSEEN, FURTHER = 11, 12, 13, 14, 15 -- all but CALENDAR of the decide script alone
+local SLACK = 1000 -- ms by which a key outlives its use, as KeySlack says
+local BEGINS = 7 -- periods of a calendar that a call names by when they begin
 local MAX = 2251799813685248 -- 2^51, the largest unit count and time that arithmetic below 2^52 allows
 
 local arg_at = 0
@@ -39,6 +41,7 @@ local function enter()
   end
   local lag = 0
   if now < mark then lag = mark - now + 1 end -- each answer is later than the one before: an older copy shows by that, too
-  redis.call('HSET', KEYS[1], 'mark', int(now + lag), node, int(now + lag))
+  local at = int(now + lag)
+  redis.call('HSET', KEYS[1], 'mark', at, node, at)
   return now + lag, tonumber(token[4] or 0), lag
 end

@@ -14,7 +14,8 @@
 -- there.
 
 -- WORK is after how much work an item is left for another call, in about the steps that a script takes: OPENING a bucket
--- without rows, and for each 64 bytes of its rows again; FITTING a cost; FINDING when a denied one fits; or PLAINLY all of that.
+-- without rows, and for each 64 bytes of its rows again; FITTING a cost; FINDING when a denied one fits; or PLAINLY all of
+-- that.
 local WORK, OPENING, FITTING, FINDING, PLAINLY = 3500, 16, 6, 40, 12
 local now, lost_at, lag = enter()
 if not now then return {lost_at} end
@@ -130,24 +131,24 @@ end
 
 -- write writes what an item charges on a bucket.
 local function write(t, key, one, two, first, mark)
-  local call, format = redis.call, string.format
+  local format = string.format
   if not first and t.kind ~= 'token_bucket' then
-    call('HSET', key, 'u', format('%d', one))
+    redis.call('HSET', key, 'u', format('%d', one))
   elseif t.kind == 'fixed_window' then
-    call('HSET', key, 'c', t.text, 'u', format('%d', one))
+    redis.call('HSET', key, 'c', t.text, 'u', format('%d', one))
   elseif t.kind == 'sliding_window_counter' then
-    call('HSET', key, 'c', t.text, 'u', format('%d', one), 'p', format('%d', two))
+    redis.call('HSET', key, 'c', t.text, 'u', format('%d', one), 'p', format('%d', two))
   elseif first then
-    call('HSET', key, 'v', format('%d', one), 'a', format('%d', two), 'm', format('%d', mark), 't', t.tick_text,
+    redis.call('HSET', key, 'v', format('%d', one), 'a', format('%d', two), 'm', format('%d', mark), 't', t.tick_text,
       'w', first == true and t.useful_text or first, 'e', t.rate_text)
   elseif mark then
-    call('HSET', key, 'v', format('%d', one), 'a', format('%d', two), 'm', format('%d', mark))
+    redis.call('HSET', key, 'v', format('%d', one), 'a', format('%d', two), 'm', format('%d', mark))
   else
-    call('HSET', key, 'v', format('%d', one), 'a', format('%d', two))
+    redis.call('HSET', key, 'v', format('%d', one), 'a', format('%d', two))
   end
   if first == true then
     t.expires = t.expires or format('%d', (t.useful - t.useful % 1000) / 1000 + 1 + SLACK)
-    call('PEXPIREAT', key, t.expires)
+    redis.call('PEXPIREAT', key, t.expires)
   end
 end
 

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/dunglas/httpsfv"
-
 	"github.com/quotad/quotad/region/decide/admit"
 )
 
@@ -51,12 +49,21 @@ func (style Headers) set(h http.Header, d admit.Decision) {
 	}
 }
 
+// Names of headers as net/http writes them.
+var (
+	legacyLimit     = http.CanonicalHeaderKey("X-RateLimit-Limit")
+	legacyRemaining = http.CanonicalHeaderKey("X-RateLimit-Remaining")
+	legacyReset     = http.CanonicalHeaderKey("X-RateLimit-Reset")
+	ietfPolicy      = http.CanonicalHeaderKey("RateLimit-Policy")
+	ietfLimit       = http.CanonicalHeaderKey("RateLimit")
+)
+
 func setLegacy(h http.Header, d admit.Decision) {
-	h.Set("X-RateLimit-Limit", strconv.FormatInt(int64(d.LimitUnits), 10))
+	h[legacyLimit] = []string{strconv.FormatInt(int64(d.LimitUnits), 10)}
 	if counted(d) {
 		s := stateOf(d)
-		h.Set("X-RateLimit-Remaining", strconv.FormatInt(int64(d.Remaining), 10))
-		h.Set("X-RateLimit-Reset", strconv.FormatInt(seconds(s.Wait()), 10))
+		h[legacyRemaining] = []string{strconv.FormatInt(int64(d.Remaining), 10)}
+		h[legacyReset] = []string{strconv.FormatInt(seconds(s.Wait()), 10)}
 	}
 }
 
@@ -72,44 +79,49 @@ func setIETF(h http.Header, d admit.Decision) {
 	if len(all) < 2 {
 		all = []admit.LimitState{stateOf(d)}
 	}
-	var policies, limits httpsfv.List
+	var policies, limits fields
 	var named []string
-	for _, s := range all {
+	for i := range all {
+		s := &all[i]
 		if slices.Contains(named, s.Limit) { // entries of one name of several documents
 			continue
 		}
 		named = append(named, s.Limit)
-		policy := httpsfv.NewItem(s.Limit)
-		policy.Params.Add("q", int64(s.LimitUnits))
+		policies = policies.item(s.Limit).param("q", int64(s.LimitUnits))
 		if s.Window >= time.Second && s.Window%time.Second == 0 {
-			policy.Params.Add("w", int64(s.Window/time.Second))
+			policies = policies.param("w", int64(s.Window/time.Second))
 		}
 		if s.Counted {
-			policy.Params.Add("quotad-share", int64(s.Share))
-			limit := httpsfv.NewItem(s.Limit)
-			limit.Params.Add("r", int64(min(s.Remaining, s.LimitUnits)))
+			policies = policies.param("quotad-share", int64(s.Share))
+			limits = limits.item(s.Limit).param("r", int64(min(s.Remaining, s.LimitUnits)))
 			if t := seconds(s.Wait()); t > 0 {
-				limit.Params.Add("t", t)
+				limits = limits.param("t", t)
 			}
-			limits = append(limits, limit)
 		}
 		if s.Degraded || d.Degraded && s.Limit == d.Limit {
-			policy.Params.Add("quotad-degraded", true)
+			policies = append(policies, ";quotad-degraded"...)
 		}
-		policies = append(policies, policy)
 	}
-	setList(h, "RateLimit-Policy", policies)
-	setList(h, "RateLimit", limits)
+	h[ietfPolicy] = []string{string(policies)}
+	if len(limits) > 0 {
+		h[ietfLimit] = []string{string(limits)}
+	}
 }
 
-// setList sets a header to a structured field, if there is anything in it.
-func setList(h http.Header, name string, list httpsfv.List) {
-	if len(list) == 0 {
-		return
+// fields is a list of RFC 9651: items with parameters.
+type fields []byte
+
+// item begins an item that is the name of a limit, which needs no escapes in a string.
+func (f fields) item(name string) fields {
+	if len(f) > 0 {
+		f = append(f, ", "...)
 	}
-	if text, err := httpsfv.Marshal(list); err == nil { // names of limits and numbers of 2^51 never fail
-		h.Set(name, text)
-	}
+	return append(append(append(f, '"'), name...), '"')
+}
+
+// param adds a parameter to the last item.
+func (f fields) param(key string, value int64) fields {
+	return strconv.AppendInt(append(append(append(f, ';'), key...), '='), value, 10)
 }
 
 // setRetryAfter tells a denied caller when to come again, if that is known.

@@ -14,5 +14,5 @@ func TestOpenAPIHasEveryMember(t *testing.T) {
 	fronts.WantAnswers(t, map[string]any{"Decision": Decision{}, "Decisions": decisions{}, "Problem": denied{}},
 		map[string]proto.Message{"Refund": &quotadv1.RefundResponse{}},
 		map[string][]string{"CheckRequest": checkFields, "PeekRequest": peekFields,
-			"BatchRequest": batchFields, "RefundRequest": refundFields})
+			"BatchRequest": []string{"requests"}, "RefundRequest": refundFields})
 }

@@ -15,7 +15,6 @@ var (
 	peekFields   = []string{"domain", "descriptors", "cost"}
 	checkFields  = append(slices.Clone(peekFields), "request_id", "receipt")
 	refundFields = []string{"receipt"}
-	batchFields  = []string{"requests"}
 )
 
 // wholeRequest is the field of an error that concerns all of a request of a batch.
@@ -66,15 +65,13 @@ func readRequest(d *wire.Decoder, whole string, fields []string) (admit.Request,
 // decodeBatch reads the JSON of a batch. Every error is an *invalid.Field about the batch itself.
 // A request that is not as decodeCheck would have it says so in Unread.
 func decodeBatch(body []byte) (all []admit.Request, err error) {
-	err = wire.Decode(body, batchFields, func(d *wire.Decoder, name string) error {
-		return d.List(name, func(d *wire.Decoder) error {
-			q, err := readRequest(d, wholeRequest, checkFields)
-			if problem, wrong := errors.AsType[*invalid.Field](err); wrong {
-				q = admit.Request{Unread: problem}
-			}
-			all = append(all, q)
-			return batchSize(len(all))
-		})
+	err = wire.DecodeList(body, "requests", func(d *wire.Decoder) error {
+		q, err := readRequest(d, wholeRequest, checkFields)
+		if problem, wrong := errors.AsType[*invalid.Field](err); wrong {
+			q = admit.Request{Unread: problem}
+		}
+		all = append(all, q)
+		return batchSize(len(all))
 	})
 	if err == nil {
 		err = batchSize(len(all))

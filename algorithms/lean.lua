@@ -152,13 +152,12 @@ local function write(t, key, one, two, first, mark)
   end
 end
 
-
--- lean decides the simple items, and says whether the time is in a period of each limit.
-local function lean(ARGV, KEYS)
+do
+  local ARGV, KEYS = ARGV, KEYS
   local limits, at, decides = {}, arg_at + 1, {fixed_window = window, sliding_window_counter = counter, token_bucket = tokens}
   for i = 1, tonumber(ARGV[at]) do
     at, limits[i] = of_limit(ARGV, at, now)
-    if not limits[i] then return false end
+    if not limits[i] then return {CALENDAR, now} end
     at = at + 1
   end
   local ts, ones, twos, firsts, marks = {}, {}, {}, {}, {} -- of each bucket of an item
@@ -207,9 +206,6 @@ local function lean(ARGV, KEYS)
     left = left - items
   end
   simple_buckets, arg_at = place - 1, at
-  return true
 end
-
-if not lean(ARGV, KEYS) then return {CALENDAR, now} end
 local several = num()
 if several == 0 and #further == 0 then return reply end

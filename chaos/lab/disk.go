@@ -95,6 +95,10 @@ func (d *Disk) Commit(changes []disk.Change) error {
 		return d.fails
 	}
 	for _, c := range changes {
+		if c.Key == nil {
+			delete(d.parts, c.Part)
+			continue
+		}
 		records := d.parts[c.Part]
 		at, found := d.find(c.Part, c.Key)
 		switch {

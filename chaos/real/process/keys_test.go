@@ -5,7 +5,9 @@ package process
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net/http"
 	"runtime"
 	"strconv"
 	"strings"
@@ -65,6 +67,7 @@ func BenchmarkKeys(b *testing.B) {
 	k.size("at rest")
 	beside, after := k.rounds("after")
 	k.size("after the checks")
+	k.live()
 	for _, part := range []int{500, 900, 990} {
 		fmt.Printf("p%d: %.2f of what it was; of that of the one near empty %.2f, before %.2f\n",
 			part/10, ratio(after.part(part), before.part(part)),
@@ -265,6 +268,17 @@ func (k *keys) sizeOf(when string, n *keysNode, size, used int64) {
 		mb(memoryOf(p, "VmRSS")), mb(memoryOf(p, "VmHWM")), mb(memoryOf(p, "RssFile")),
 		mb(int64(m["go_memstats_heap_alloc_bytes"])), mb(journalSize(k.b, n.node)),
 		seen("buckets"), seen("uses"), seen("unwritten"), m["quotad_seen_untracked_total"])
+}
+
+// live prints the heap that is left of each node by a garbage collection.
+func (k *keys) live() {
+	for _, n := range []*keysNode{k.full, k.mate, k.empty} {
+		answer, err := http.Get("http://" + n.node.Admin + "/debug/pprof/heap?gc=1")
+		suite.Must(k.b, err)
+		_, err = io.Copy(io.Discard, answer.Body)
+		suite.Must(k.b, err, answer.Body.Close())
+		fmt.Printf("live heap of %s: %.1f MB\n", n.name, scrape(k.b, n.node)["go_memstats_heap_alloc_bytes"]/1e6)
+	}
 }
 
 // steady returns a request for one of a few keys.

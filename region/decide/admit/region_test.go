@@ -176,7 +176,7 @@ func (n *running) keepBooks(ctx context.Context) {
 		case at := <-forgets.C:
 			n.rights.Forget(at)
 			n.Forget(at)
-			_, _ = n.journal.Prune(min(n.store.Surely(), quantity.StoreTime(at.UnixMicro())))
+			_, _, _ = n.journal.Prune(min(n.store.Surely(), quantity.StoreTime(at.UnixMicro())))
 		}
 	}
 }

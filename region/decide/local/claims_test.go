@@ -65,7 +65,7 @@ func TestWholeClaimsKeepThoseOfBefore(t *testing.T) {
 		}
 		claims := n.journal.Stats().Checkpoints
 		time.Sleep(2*time.Hour + time.Minute)
-		if _, err := n.journal.Prune(quantity.StoreTime(time.Now().UnixMicro())); err != nil {
+		if _, _, err := n.journal.Prune(quantity.StoreTime(time.Now().UnixMicro())); err != nil {
 			t.Error(err)
 		}
 		if n.claims.full(time.Now(), 0) {

@@ -10,10 +10,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/bubble"
 	"github.com/quotad/quotad/chaos/lab/suite"
-	"github.com/quotad/quotad/quantity"
 )
 
 func TestCheckpointMergeLaws(t *testing.T) {
@@ -173,46 +171,5 @@ func TestCheckpointNamesTheFaultyOne(t *testing.T) {
 	if err := j.Checkpoint(t.Context(), make([]Checkpoint, MaxCheckpoints+1)); !errors.Is(err,
 		ErrInvalid) {
 		t.Fatalf("Checkpoint of %d = %v", MaxCheckpoints+1, err)
-	}
-}
-
-// Prune takes rows and checkpoints from one queue, by age.
-func TestPruneTakesTheOldestOfBothKinds(t *testing.T) {
-	memory := newDirect(t, lab.NewDisk())
-	file, _ := newJournal(t, unsynced())
-	for name, j := range map[string]*Journal{"file": file, "memory": memory} {
-		t.Run(name, func(t *testing.T) {
-			const each = PruneLimit/2 + 10
-			var rows []Row
-			var checkpoints []Checkpoint
-			for i := range each {
-				r := numbered(i)
-				r.Until = quantity.StoreTime(2 * i)
-				rows = append(rows, r)
-				checkpoints = append(checkpoints, Checkpoint{Bucket: "b", Cell: quantity.Cell(i),
-					Until: quantity.StoreTime(2*i + 1)})
-			}
-			for chunk := range slices.Chunk(rows, MaxRecordRows) {
-				suite.Must(t, j.Record(t.Context(), chunk))
-			}
-			for chunk := range slices.Chunk(checkpoints, MaxCheckpoints) {
-				suite.Must(t, j.Checkpoint(t.Context(), chunk))
-			}
-			const left = 10 // of each kind, after the first call
-			if n, err := j.Prune(2 * each); n != PruneLimit || err != nil {
-				t.Fatalf("Prune = %d, %v", n, err)
-			}
-			if s := j.Stats(); s.Rows != left || s.Checkpoints != left {
-				t.Fatalf("%d rows and %d checkpoints are left, want the youngest %d of each",
-					s.Rows, s.Checkpoints, left)
-			}
-			if n, err := j.Prune(2*each - 1); n != 2*left-1 || err != nil {
-				t.Fatalf("Prune = %d, %v", n, err)
-			}
-			if got, err := j.Checkpoints("b"); !slices.Equal(got, checkpoints[each-1:]) ||
-				err != nil {
-				t.Fatalf("checkpoints are %v, %v, want the last", got, err)
-			}
-		})
 	}
 }

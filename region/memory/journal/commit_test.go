@@ -2,9 +2,7 @@ package journal
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -12,7 +10,6 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/bubble"
 	"github.com/quotad/quotad/chaos/lab/suite"
-	"github.com/quotad/quotad/quantity"
 )
 
 // gate holds back commits until they are let through one by one.
@@ -205,65 +202,11 @@ func TestDurableRowsCostNoCommit(t *testing.T) {
 func TestPrunedRowIsRecordedAnew(t *testing.T) {
 	j, _ := newJournal(t, unsynced())
 	mustRecord(t, j, numbered(0))
-	if n, err := j.Prune(11); n != 1 || err != nil {
-		t.Fatalf("Prune = %d, %v", n, err)
+	if n := mustPrune(t, j, 11); n != 1 {
+		t.Fatalf("Prune = %d", n)
 	}
 	mustRecord(t, j, numbered(0))
 	sameRows(t, j, []Row{numbered(0)})
-}
-
-// A row recorded and pruned in one commit is not on disk after it, and must not
-// be taken for durable.
-func TestRowPrunedInItsOwnCommitIsRecordedAnew(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		g := newGate()
-		j, _ := newJournal(t, g.options())
-		results := make(chan error, 3)
-		record := func(r Row) { results <- j.Record(t.Context(), []Row{r}) }
-		go record(kept)
-		<-g.enter
-		go record(numbered(0))
-		synctest.Wait() // in the queue, before the prune
-		go func() {
-			n, err := j.Prune(numbered(0).Until + 1)
-			if err == nil && n != 2 {
-				err = fmt.Errorf("%d rows pruned, want 2", n)
-			}
-			results <- err
-		}()
-		synctest.Wait()
-		g.leave <- struct{}{}
-		g.pass()
-		for range cap(results) {
-			suite.Must(t, <-results)
-		}
-		go record(numbered(0))
-		g.pass()
-		suite.Must(t, <-results)
-		sameRows(t, j, []Row{numbered(0)})
-		mustClose(t, j)
-	})
-}
-
-func TestPruneIsBounded(t *testing.T) {
-	j, _ := newJournal(t, unsynced())
-	rows := make([]Row, PruneLimit+5)
-	for i := range rows {
-		rows[i] = numbered(i)
-		rows[i].Until = quantity.StoreTime(len(rows) - i)
-	}
-	for chunk := range slices.Chunk(rows, MaxRecordRows) {
-		mustRecord(t, j, chunk...)
-	}
-	for _, want := range []int{PruneLimit, 4, 0} {
-		if n, err := j.Prune(quantity.StoreTime(len(rows))); n != want || err != nil {
-			t.Fatalf("Prune = %d, %v, want %d", n, err, want)
-		}
-	}
-	sameRows(t, j, rows[:1])
-	if err := j.Record(t.Context(), rows[:MaxRecordRows+1]); !errors.Is(err, ErrInvalid) {
-		t.Fatalf("Record of %d rows = %v", MaxRecordRows+1, err)
-	}
 }
 
 // A loop over the rows may write. bolt's writer waits for readers when the file outgrows its

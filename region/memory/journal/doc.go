@@ -37,7 +37,8 @@
 // # Where to read
 //
 // The journal is written over the four calls of package disk. Start at Journal.Record, then read
-// writer.go (group commit), tx.go and prune.go (what a commit changes), read.go and encode.go. The
-// disk in production is a bbolt file: file.go, create.go, and walk.go, which checks its pages. The
-// disk in simulations is chaos/lab.Disk. One conformance test runs the journal on both.
+// writer.go (group commit), tx.go and prune.go (what a commit changes), read.go and encode.go. A
+// file of the schema before is brought to the present one by migrate.go. The disk in production is a
+// bbolt file: file.go, create.go, and walk.go, which checks its pages. The disk in simulations is
+// chaos/lab.Disk. One conformance test runs the journal on both.
 package journal

@@ -19,13 +19,11 @@ import (
 //	       length of bucket (2) | bucket | cell (8, ordered)
 //	       -> checkpointFormat | used (uvarint) | at (varint) | generation (uvarint)
 //	          | until (varint)
-//	ages:  until (8, ordered) | kind of the record (1) | key of the record
-//	       -> empty
 //
 // Numbers in keys are big-endian with the sign bit flipped. So the file's order is that of the
-// numbers, and the records to prune come first in ages. Rows are ordered by cell first: the rows of
-// one commit, mostly of the cells in force, then lie on few pages. Checkpoints are ordered by
-// bucket first, because that is how they are asked for.
+// numbers. Rows are ordered by cell first: the rows of one commit, mostly of the cells in force,
+// then lie on few pages. Checkpoints are ordered by bucket first, because that is how they are asked
+// for. A bucket's id is long beside the rest, so that each record has it once, and there is no index.
 
 const (
 	rowFormat  = 2 // first byte of a row's body
@@ -105,7 +103,7 @@ func decodeRowKey(key []byte) (rowID, error) {
 	}, nil
 }
 
-// kind says, in the key of an age, what the rest is: the key of a row or of a checkpoint.
+// kind is a kind of records that end: rows or checkpoints.
 type kind byte
 
 const (
@@ -131,16 +129,20 @@ func (k kind) part() disk.Part {
 	return disk.Checkpoints
 }
 
-func ageKey(until quantity.StoreTime, k kind, recordKey []byte) []byte {
-	b := appendOrdered(make([]byte, 0, orderBytes+1+len(recordKey)), int64(until))
-	return append(append(b, byte(k)), recordKey...)
-}
-
-func decodeAgeKey(key []byte) (until quantity.StoreTime, k kind, recordKey []byte, err error) {
-	if len(key) < orderBytes+1 {
-		return 0, 0, nil, errShort
+// untilOf returns when a row or a checkpoint ends, without reading the rest of it or checking its
+// seal. Until is the last number of both, and of the bytes of a varint only the last is below 0x80.
+func untilOf(sealed []byte) (quantity.StoreTime, error) {
+	end := len(sealed) - sealBytes
+	if end < 2 {
+		return 0, errShort
 	}
-	return quantity.StoreTime(ordered(key)), kind(key[orderBytes]), key[orderBytes+1:], nil
+	start := end - 1
+	for start > 1 && sealed[start-1] >= 0x80 {
+		start--
+	}
+	d := decoder{rest: sealed[start:end]}
+	until := quantity.StoreTime(d.varint())
+	return until, d.finish()
 }
 
 func rowBody(r Row) []byte {

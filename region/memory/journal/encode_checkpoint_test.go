@@ -3,6 +3,7 @@ package journal
 import (
 	"bytes"
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,9 @@ func TestCheckpointsEncodeAndDecode(t *testing.T) {
 		got, err := decodeCheckpoint(key, seal(key, checkpointBody(c)))
 		if err != nil || got != c {
 			t.Fatalf("%v decodes as %v, %v", c, got, err)
+		}
+		if until, err := untilOf(seal(key, checkpointBody(c))); until != c.Until || err != nil {
+			t.Fatalf("%v ends at %d, %v", c, until, err)
 		}
 	})
 }
@@ -98,14 +102,23 @@ func FuzzDecodeCheckpoint(f *testing.F) {
 	})
 }
 
-func FuzzDecodeAgeKey(f *testing.F) {
-	f.Add(ageKey(-1, kindRow, rowKey(kept.id())))
-	f.Add(ageKey(1, kindCheckpoint, checkpointKey(checkpointID{"b", 1})))
+// FuzzUntilOf has any bytes end as what a decoder reads of them ends.
+func FuzzUntilOf(f *testing.F) {
+	row, checkpoint := rowKey(kept.id()), checkpointKey(checkpointID{"b", 1})
+	f.Add(rowBody(kept))
+	f.Add(checkpointBody(Checkpoint{Used: 300, At: -1, Until: math.MinInt64}))
 	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, key []byte) {
-		until, k, record, err := decodeAgeKey(key)
-		if err == nil && !bytes.Equal(ageKey(until, k, record), key) {
-			t.Fatalf("age %x of %v %x at %d has a second encoding", key, k, record, until)
+	f.Add([]byte{checkpointFormat, 0x80})
+	f.Fuzz(func(t *testing.T, body []byte) {
+		until, err := untilOf(seal(nil, body))
+		if r, bad := decodeRow(row, seal(row, body)); bad == nil && (err != nil || until != r.Until) {
+			t.Fatalf("%v ends at %d, %v", r, until, err)
+		}
+		if c, bad := decodeCheckpoint(checkpoint, seal(checkpoint, body)); bad == nil && (err != nil || until != c.Until) {
+			t.Fatalf("%v ends at %d, %v", c, until, err)
+		}
+		if _, err := untilOf(body); err == nil && len(body) < sealBytes+2 {
+			t.Fatalf("%x has an end", body)
 		}
 	})
 }

@@ -178,6 +178,12 @@ func (f *file) Commit(changes []disk.Change) error {
 
 func makeChanges(tx *bolt.Tx, changes []disk.Change) error {
 	for _, c := range changes {
+		if c.Key == nil {
+			if err := tx.DeleteBucket([]byte(c.Part)); err != nil {
+				return fmt.Errorf("removing its %s: %w", c.Part, err)
+			}
+			continue
+		}
 		bucket := tx.Bucket([]byte(c.Part)) // which bbolt remembers
 		if bucket == nil {
 			return errParts

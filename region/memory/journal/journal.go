@@ -27,6 +27,7 @@ type Journal struct {
 	durable *durableRows
 	counts  counts
 	saved   saved
+	round   round // of Prune
 
 	closeOnce sync.Once
 	closeErr  error
@@ -44,6 +45,7 @@ func start(d disk.Disk, name string, c contents, direct bool) *Journal {
 		totals:      c.totals,
 		durable:     newDurableRows(cacheBytes),
 	}
+	j.round.at = front
 	j.counts.show(c.totals)
 	j.saved.noted = c.noted
 	if direct {
@@ -116,21 +118,6 @@ func (j *Journal) Checkpoint(ctx context.Context, checkpoints []Checkpoint,
 	return j.submit(ctx, len(checkpoints), func(t *transaction) error {
 		return t.along(seen, func() error { return t.checkpoint(checkpoints) })
 	})
-}
-
-// Prune removes rows and checkpoints with Until < before (microseconds of store time since 1970),
-// at most PruneLimit of them together, oldest first, and returns how many. Call it again while it
-// returns PruneLimit.
-func (j *Journal) Prune(before quantity.StoreTime) (int, error) {
-	pruned := 0
-	err := j.submit(context.Background(), PruneLimit, func(t *transaction) (err error) {
-		pruned, err = t.prune(before, PruneLimit)
-		return err
-	})
-	if err != nil {
-		return 0, err
-	}
-	return pruned, nil
 }
 
 func (j *Journal) isClosing() bool {

@@ -73,7 +73,7 @@ func recordForEver(path string) error {
 					r.Generation)
 				printing.Unlock()
 				if i%16 == 0 && w == 0 {
-					if _, err := j.Prune(i); err != nil {
+					if _, _, err := j.Prune(i); err != nil {
 						failed <- err
 						return
 					}

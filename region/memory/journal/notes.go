@@ -9,8 +9,8 @@ import (
 	"github.com/quotad/quotad/region/memory/journal/disk"
 )
 
-// schema is the version of the records that this package reads and writes.
-const schema = 3
+// schema is the version of the records that this package writes. It also reads schemaWithAges.
+const schema = 4
 
 // The single records, called notes. Format writes all of them, so that a note which is missing
 // later is damage, and never a default, but for the names.

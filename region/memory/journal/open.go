@@ -53,6 +53,9 @@ func (o Options) owner(journal string) (identity, error) {
 // journal has incarnation 1 and remembers nothing. While the journal is open, a text file beside
 // it, path + ".owner", names the process that has it open.
 //
+// Open reads a journal of the schema before as well, and makes it one of the present schema in the
+// same commit. An earlier release does not open it from then on.
+//
 // Open fails with ErrInUse, within a second, if another process has the file open; with ErrForeign
 // or ErrSchema if the file is another node's or another release's; and with ErrDamaged if the file
 // is not whole.
@@ -90,16 +93,23 @@ func On(d disk.Disk, name string, opts Options) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkOwner(d, name, owner); err != nil {
+	version, err := checkOwner(d, name, owner)
+	if err != nil {
 		return nil, err
 	}
 	c, err := audit(d)
+	if err == nil && version == schemaWithAges {
+		err = auditAges(d)
+	}
 	if err != nil {
 		return nil, damaged(name, err)
 	}
 	c.incarnation++
 	t := newTransaction(d, c.totals, c.storeTime, func(rowID) {})
 	t.note(disk.State, noteIncarnation, encodeNumber(c.incarnation))
+	if version == schemaWithAges {
+		t.dropAges()
+	}
 	if err := t.commit(); err != nil {
 		return nil, failed(name, fmt.Errorf("noting that it was opened: %w", err))
 	}

@@ -2,99 +2,129 @@ package journal
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/memory/journal/disk"
 )
 
-// prune removes at most limit records with Until < before, the oldest first.
-func (t *transaction) prune(before quantity.StoreTime, limit int) (int, error) {
-	ages, err := t.agesBefore(before, limit)
+// place is where Prune goes on: at the first record of a kind whose key is not below key. A record
+// there may be gone by then.
+type place struct {
+	kind kind
+	key  string
+}
+
+// front is where each round of Prune begins, and the first one after an opening.
+var front = place{kind: kindRow}
+
+// round is how far Prune has come.
+type round struct {
+	mu sync.Mutex // locked during Prune
+	at place
+}
+
+// due are the keys of records that end before a time, by kind.
+type due map[kind][][]byte
+
+// Prune goes on with a round over the durable records: rows, then checkpoints. It looks at
+// PruneLimit of them at most, removes those with Until < before (microseconds of store time since
+// 1970), and returns how many. done reports whether the round is over: each record that was durable
+// when it began was looked at once since then. The next call then begins a new round. So does the
+// first call after an opening.
+//
+// Call it until done for all that ends before a time, or a few times now and then. What ends while
+// a round has passed it is removed by the next round. Nothing is removed early: a record that a call
+// in the same commit gave a later Until stays.
+//
+// Looking holds up no commit. Only what is to be removed waits for one.
+func (j *Journal) Prune(before quantity.StoreTime) (pruned int, done bool, err error) {
+	return j.prune(before, PruneLimit)
+}
+
+func (j *Journal) prune(before quantity.StoreTime, limit int) (pruned int, done bool, err error) {
+	j.round.mu.Lock()
+	defer j.round.mu.Unlock()
+	ended, next, err := j.look(j.round.at, before, limit)
+	if err == nil && len(ended) > 0 {
+		err = j.submit(context.Background(), limit, func(t *transaction) (err error) {
+			pruned, err = t.prune(before, ended)
+			return err
+		})
+	}
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
-	if err := t.loadPruned(ages); err != nil {
-		return 0, err
+	j.round.at = next
+	return pruned, next == front, nil
+}
+
+// look looks at records, beginning at a place, at most limit of them. It returns those that end
+// before a time, and where to go on.
+func (j *Journal) look(at place, before quantity.StoreTime, limit int) (ended due, next place, err error) {
+	ended, next = due{}, front
+	for k, from := at.kind, at.key; k <= kindCheckpoint && next == front; k, from = k+1, "" {
+		err := j.scan(k.part(), []byte(from), func(key, sealed []byte) ([]byte, error) {
+			if limit == 0 {
+				next = place{k, string(key)}
+				return nil, disk.ErrStop
+			}
+			limit--
+			until, err := untilOf(sealed)
+			if err != nil {
+				return nil, fmt.Errorf("%v %x: %w", k, key, err)
+			}
+			if until < before {
+				ended[k] = append(ended[k], bytes.Clone(key))
+			}
+			return nil, nil
+		})
+		if err != nil {
+			return nil, at, err
+		}
 	}
-	for _, age := range ages {
-		if err := t.remove(age); err != nil {
+	return ended, next, nil
+}
+
+// prune removes those of the records that end before a time also after what the calls before in this
+// commit did, and returns how many.
+func (t *transaction) prune(before quantity.StoreTime, ended due) (pruned int, err error) {
+	for _, k := range []kind{kindRow, kindCheckpoint} {
+		keys := ended[k]
+		records, err := t.load(k.part(), keys)
+		if err != nil {
 			return 0, err
 		}
+		t.changes = slices.Grow(t.changes, len(keys))
+		for i, key := range keys {
+			if records[i].sealed == nil {
+				continue
+			}
+			until, err := untilOf(records[i].sealed)
+			if err == nil && until < before {
+				err = t.remove(k, key, records[i])
+				pruned++
+			}
+			if err != nil {
+				return 0, fmt.Errorf("%v %x: %w", k, key, err)
+			}
+		}
 	}
-	return len(ages), nil
+	return pruned, nil
 }
 
-// loadPruned loads the records that have these ages, those of each kind all at once.
-func (t *transaction) loadPruned(ages [][]byte) error {
-	keys := map[kind][][]byte{}
-	for _, age := range ages {
-		_, k, key, err := decodeAgeKey(age)
-		if err == nil && k != kindRow && k != kindCheckpoint {
-			err = fmt.Errorf("it is that of a %v", k)
-		}
-		if err != nil {
-			return fmt.Errorf("age %x: %w", age, err)
-		}
-		keys[k] = append(keys[k], key)
-	}
-	for k, keys := range keys {
-		if _, err := t.load(k.part(), keys); err != nil {
-			return err
-		}
-	}
-	t.part(disk.Ages, len(ages))
-	t.changes = slices.Grow(t.changes, 2*len(ages))
-	return nil
-}
-
-// agesBefore returns the ages of the records to prune: those on the disk that the transaction did
-// not change, and those that it wrote.
-func (t *transaction) agesBefore(before quantity.StoreTime, limit int) (ages [][]byte, err error) {
-	changed := t.records[disk.Ages]
-	err = t.disk.Scan(disk.Ages, nil, func(age, _ []byte) ([]byte, error) {
-		until, _, _, err := decodeAgeKey(age)
-		if err != nil {
-			return nil, fmt.Errorf("age %x: %w", age, err)
-		}
-		if until >= before || len(ages) == limit {
-			return nil, disk.ErrStop
-		}
-		if _, ours := changed[string(age)]; !ours {
-			ages = append(ages, bytes.Clone(age))
-		}
-		return nil, nil
-	})
-	if err != nil || len(changed) == 0 {
-		return ages, err
-	}
-	for age, r := range changed {
-		if r.sealed != nil && quantity.StoreTime(ordered([]byte(age))) < before {
-			ages = append(ages, []byte(age))
-		}
-	}
-	slices.SortFunc(ages, bytes.Compare)
-	return ages[:min(len(ages), limit)], nil
-}
-
-// remove removes a record, which is loaded, and its age.
-func (t *transaction) remove(age []byte) error {
-	_, k, key, err := decodeAgeKey(age)
-	if err != nil {
-		return fmt.Errorf("age %x: %w", age, err)
-	}
-	r := t.records[k.part()][string(key)]
-	if r.sealed == nil {
-		return fmt.Errorf("%v %x has an age but is missing", k, key)
-	}
+// remove removes a record, which is loaded.
+func (t *transaction) remove(k kind, key []byte, r *record) error {
 	if _, err := unseal(key, r.sealed); err != nil {
-		return fmt.Errorf("%v %x: %w", k, key, err)
+		return err
 	}
 	if k == kindRow {
 		id, err := decodeRowKey(key)
 		if err != nil {
-			return fmt.Errorf("row %x: %w", key, err)
+			return err
 		}
 		t.forget(id)
 		r.row = nil
@@ -103,6 +133,5 @@ func (t *transaction) remove(age []byte) error {
 	total.count--
 	total.seals -= sealOf(r.sealed)
 	t.set(k.part(), key, r, nil)
-	t.setUnread(disk.Ages, age, nil)
 	return nil
 }

@@ -175,7 +175,7 @@ func TestWholeSinceIsSetByNobodyElse(t *testing.T) {
 		suite.Must(t, j.SetWholeSince(since))
 		mustRecord(t, j, kept)
 		mustCheckpoint(t, j, Checkpoint{Bucket: "b", At: since})
-		if _, err := j.Prune(math.MaxInt64); err != nil {
+		if _, _, err := j.Prune(math.MaxInt64); err != nil {
 			t.Fatal(err)
 		}
 		mustClose(t, j)

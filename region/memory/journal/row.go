@@ -14,7 +14,7 @@ const (
 	MaxRecordRows   = 4096    // rows in one call of Record
 	MaxCheckpoints  = 4096    // checkpoints in one call of Checkpoint
 	MaxCells        = 1000    // cells that one call of RowsOf may look at
-	PruneLimit      = 10_000  // records that one call of Prune removes at most
+	PruneLimit      = 4096    // records that one call of Prune looks at
 	MaxAddresses    = 1024    // addresses RememberPeers takes
 	MaxAddressBytes = 512     // of one such address
 	MaxPolicyBytes  = 4 << 20 // of the source of one document

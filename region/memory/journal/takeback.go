@@ -113,11 +113,11 @@ func (t *transaction) revise(all []Checkpoint, revise func(Checkpoint) (Checkpoi
 		next, keep := revise(was)
 		switch {
 		case !keep:
-			if err := t.remove(ageKey(was.Until, kindCheckpoint, key)); err != nil {
+			if err := t.remove(kindCheckpoint, key, records[i]); err != nil {
 				return err
 			}
 		case next != was:
-			t.replace(kindCheckpoint, key, records[i], seal(key, checkpointBody(next)), was.Until, next.Until)
+			t.replace(kindCheckpoint, key, records[i], seal(key, checkpointBody(next)))
 		}
 	}
 	return nil

@@ -69,7 +69,7 @@ func TestTakeBack(t *testing.T) {
 	if seen, latest := j.StoreTime(); latest != to+10 || seen[0] != to+5 {
 		t.Errorf("then seen %v, latest %d", seen, latest)
 	}
-	if _, err := j.Prune(math.MaxInt64); err != nil {
+	if _, _, err := j.Prune(math.MaxInt64); err != nil {
 		t.Error(err)
 	}
 }

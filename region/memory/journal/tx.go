@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/memory/journal/disk"
 )
 
@@ -13,7 +12,7 @@ import (
 type transaction struct {
 	disk    disk.Disk
 	changes []disk.Change
-	// records are the records read from the disk or changed, by part and key. Ages are never read.
+	// records are the records read from the disk or changed, by part and key. Notes are never read.
 	records map[disk.Part]map[string]*record
 
 	totals    totals
@@ -75,17 +74,6 @@ func (t *transaction) set(part disk.Part, key []byte, r *record, sealed []byte) 
 	r.sealed, t.changes[r.change-1].Value = sealed, sealed
 }
 
-// setUnread changes a record without reading what the disk has under its key.
-func (t *transaction) setUnread(part disk.Part, key, sealed []byte) {
-	records := t.part(part, 0)
-	r := records[string(key)]
-	if r == nil {
-		r = new(record)
-		records[string(key)] = r
-	}
-	t.set(part, key, r, sealed)
-}
-
 // tally returns the tally of a kind of records.
 func (t *transaction) tally(k kind) *tally {
 	if k == kindRow {
@@ -117,7 +105,7 @@ func (t *transaction) record(rows []Row) error {
 func (t *transaction) raise(key []byte, old *record, r *Row) error {
 	old.row = r
 	if old.sealed == nil {
-		t.add(kindRow, key, old, seal(key, rowBody(*r)), r.Until)
+		t.add(kindRow, key, old, seal(key, rowBody(*r)))
 		return nil
 	}
 	was, err := decodeRow(key, old.sealed)
@@ -126,7 +114,7 @@ func (t *transaction) raise(key []byte, old *record, r *Row) error {
 	}
 	*r = was.raise(*r)
 	if *r != was {
-		t.replace(kindRow, key, old, seal(key, rowBody(*r)), was.Until, r.Until)
+		t.replace(kindRow, key, old, seal(key, rowBody(*r)))
 	}
 	return nil
 }
@@ -161,7 +149,7 @@ func (t *transaction) checkpoint(checkpoints []Checkpoint) error {
 
 func (t *transaction) renew(key []byte, old *record, c Checkpoint) error {
 	if old.sealed == nil {
-		t.add(kindCheckpoint, key, old, seal(key, checkpointBody(c)), c.Until)
+		t.add(kindCheckpoint, key, old, seal(key, checkpointBody(c)))
 		return nil
 	}
 	was, err := decodeCheckpoint(key, old.sealed)
@@ -170,37 +158,34 @@ func (t *transaction) renew(key []byte, old *record, c Checkpoint) error {
 	}
 	c = was.merge(c)
 	if c != was {
-		t.replace(kindCheckpoint, key, old, seal(key, checkpointBody(c)), was.Until, c.Until)
+		t.replace(kindCheckpoint, key, old, seal(key, checkpointBody(c)))
 	}
 	return nil
 }
 
-// add writes a new record and its age.
-func (t *transaction) add(k kind, key []byte, r *record, sealed []byte, until quantity.StoreTime) {
+// add writes a new record.
+func (t *transaction) add(k kind, key []byte, r *record, sealed []byte) {
 	total := t.tally(k)
 	total.count++
 	total.seals += sealOf(sealed)
 	t.set(k.part(), key, r, sealed)
-	age := ageKey(until, k, key)
-	t.setUnread(disk.Ages, age, seal(age, nil))
 }
 
-// replace writes a record in place of another, and moves its age.
-func (t *transaction) replace(k kind, key []byte, r *record, sealed []byte, was,
-	until quantity.StoreTime) {
+// replace writes a record in place of another.
+func (t *transaction) replace(k kind, key []byte, r *record, sealed []byte) {
 	t.tally(k).seals += sealOf(sealed) - sealOf(r.sealed)
 	t.set(k.part(), key, r, sealed)
-	if was == until {
-		return
-	}
-	t.setUnread(disk.Ages, ageKey(was, k, key), nil)
-	age := ageKey(until, k, key)
-	t.setUnread(disk.Ages, age, seal(age, nil))
 }
 
-// note replaces one note.
+// note replaces one note, without reading it.
 func (t *transaction) note(part disk.Part, key, body []byte) {
-	t.setUnread(part, key, seal(key, body))
+	notes := t.part(part, 0)
+	r := notes[string(key)]
+	if r == nil {
+		r = new(record)
+		notes[string(key)] = r
+	}
+	t.set(part, key, r, seal(key, body))
 }
 
 // commit numbers the transaction, writes the totals and makes all of it durable. One that changes

@@ -28,7 +28,7 @@ func TestStructureOfEveryCommit(t *testing.T) {
 		width := rapid.SampledFrom([]int{8, 200, 1500}).Draw(rt, "bytes of a bucket id")
 		for range rapid.IntRange(1, 6).Draw(rt, "commits") {
 			if random.IntN(3) == 0 {
-				if _, err := j.Prune(quantity.StoreTime(random.Int64N(1000))); err != nil {
+				if _, _, err := j.Prune(quantity.StoreTime(random.Int64N(1000))); err != nil {
 					rt.Fatal(err)
 				}
 			} else {

@@ -24,7 +24,7 @@ type Memory struct {
 	// used. Default DefaultBuckets.
 	Buckets int
 	// Uses is of how many buckets with windows over a minute the node remembers how much was used:
-	// about 280 bytes more each. Beyond it, the node drops buckets that were not used lately, if
+	// about 230 bytes more each. Beyond it, the node drops buckets that were not used lately, if
 	// the journal has their use. Default: a quarter of Buckets.
 	Uses int
 }

@@ -284,7 +284,7 @@ func TestSeenConcurrently(t *testing.T) {
 }
 
 // BenchmarkRemembered is the memory that a million buckets take of which a node notes that it used
-// them, and half a million of which it keeps how much.
+// them, and half a million of which it keeps how much and the journal has that.
 func BenchmarkRemembered(b *testing.B) {
 	heap := func() uint64 {
 		runtime.GC()
@@ -305,6 +305,8 @@ func BenchmarkRemembered(b *testing.B) {
 					bucket.Recovered = size.recovered
 					s.used(bucket, shown(0, quantity.Units(i)), 1)
 				}
+				all, _ := s.checkpoints(1, true)
+				s.written(all)
 				b.ReportMetric(float64(heap()-before)/float64(size.buckets), "B/bucket")
 				runtime.KeepAlive(s)
 			}

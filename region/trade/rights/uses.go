@@ -14,24 +14,31 @@ import (
 type uses struct {
 	most  int
 	all   map[string]*usage // by bucket id
-	moved []*usage          // those that differ from the journal's, in no order that chance decides
+	moved []*move           // of those that differ from the journal's, in no order that chance decides
 	ring  []*usage          // all, in the order in which makeRoom looks at them
 	hand  int               // the place in ring where makeRoom looked last
 }
 
-// usage is what counted in one bucket.
+// usage is what counted in one bucket. There are many, most of them at rest, so what only a use that
+// moves has is in a move.
 type usage struct {
 	id          string
 	use         algorithms.Use
-	durable     algorithms.Use     // as the journal has it
-	looked      algorithms.Use     // as the last call of checkpoints found it
 	until       quantity.StoreTime // store time after which it no longer counts
 	entitlement quantity.Units
-	recent      bool // seen since the hand last passed it
-	copied      bool // it is what another node saw, not this one, in
-	generation  uint64
-	place       int // in the ring
-	moves       int // its place in moved, from 1; 0: it is not there
+	moves       *move  // nil: the journal has the use
+	generation  uint64 // if it is copied: in which that node saw it
+	place       int32  // in the ring
+	recent      bool   // seen since the hand last passed it
+	copied      bool   // it is what another node saw, not this one
+}
+
+// move is a use that the journal may not have yet.
+type move struct {
+	of      *usage
+	durable algorithms.Use // as the journal has it
+	looked  algorithms.Use // as the last call of checkpoints found it
+	place   int            // in moved
 }
 
 // maxLooked bounds how many buckets makeRoom looks at to find one to drop.
@@ -46,14 +53,20 @@ func (u *uses) note(id string, t *algorithms.Terms, use algorithms.Use) {
 	one := u.all[id]
 	switch {
 	case one == nil:
-		u.makeRoom()
-		one = &usage{id: id, place: len(u.ring)}
-		u.all[id], u.ring = one, append(u.ring, one)
+		one = u.add(id)
 	case use.At < one.use.At:
 		return
 	}
-	one.use, one.until, one.entitlement, one.recent, one.copied = use, t.Weighs(use.Cell), t.Entitlement, true, false
-	u.move(one)
+	u.set(one, use)
+	one.until, one.entitlement, one.recent, one.copied = t.Weighs(use.Cell), t.Entitlement, true, false
+}
+
+// add makes room for a bucket and adds it.
+func (u *uses) add(id string) *usage {
+	u.makeRoom()
+	one := &usage{id: id, place: int32(len(u.ring))}
+	u.all[id], u.ring = one, append(u.ring, one)
+	return one
 }
 
 // learn takes in what another node saw of a bucket. Of two numbers seen in one microsecond it takes the
@@ -62,34 +75,35 @@ func (u *uses) learn(c copies.Use) {
 	one := u.all[c.Bucket]
 	switch {
 	case one == nil:
-		u.makeRoom()
-		one = &usage{id: c.Bucket, place: len(u.ring), copied: true}
-		u.all[c.Bucket], u.ring = one, append(u.ring, one)
+		one = u.add(c.Bucket)
 	case c.At < one.use.At || c.At == one.use.At && c.Units <= one.use.Units:
 		return
 	}
-	one.use, one.until, one.recent, one.copied = algorithms.Use{Cell: c.Cell, Units: c.Units, At: c.At}, max(one.until, c.Until), true, true
-	one.generation = c.Generation
-	u.move(one)
+	u.set(one, algorithms.Use{Cell: c.Cell, Units: c.Units, At: c.At})
+	one.until, one.recent, one.copied, one.generation = max(one.until, c.Until), true, true, c.Generation
 }
 
-// move notes that the journal may not have a use yet.
-func (u *uses) move(one *usage) {
-	if one.moves == 0 && (one.use.Cell != one.durable.Cell || one.use.Units != one.durable.Units) {
-		u.moved = append(u.moved, one)
-		one.moves = len(u.moved)
+// set replaces a use. If it was at rest, the journal has it as it was.
+func (u *uses) set(one *usage, use algorithms.Use) {
+	before := one.use
+	one.use = use
+	if one.moves == nil && (use.Cell != before.Cell || use.Units != before.Units) {
+		one.moves = &move{of: one, durable: before, place: len(u.moved)}
+		u.moved = append(u.moved, one.moves)
 	}
 }
 
 // rests notes that the journal has a use. The last of those that moved takes its place.
 func (u *uses) rests(one *usage) {
-	if one.moves == 0 {
+	if one.moves == nil {
 		return
 	}
 	last := len(u.moved) - 1
-	u.moved[one.moves-1], u.moved[last].moves = u.moved[last], one.moves
-	u.moved[last], one.moves = nil, 0
-	u.moved = u.moved[:last]
+	u.moved[one.moves.place], u.moved[last].place = u.moved[last], one.moves.place
+	u.moved[last], one.moves = nil, nil
+	if u.moved = u.moved[:last]; last == 0 {
+		u.moved = nil // there may have been many
+	}
 }
 
 // makeRoom drops a bucket that was not seen lately and whose use the journal has, if there are too
@@ -101,7 +115,7 @@ func (u *uses) makeRoom() {
 	for range min(maxLooked, len(u.ring)) {
 		u.hand = (u.hand + 1) % len(u.ring)
 		one := u.ring[u.hand]
-		if one.recent || one.moves > 0 {
+		if one.recent || one.moves != nil {
 			one.recent = false
 			continue
 		}
@@ -127,11 +141,12 @@ func (u *uses) drop(one *usage) {
 // everything that moved. It appends to own those of them that this node saw itself.
 func (u *uses) checkpoints(all []journal.Checkpoint, own []copies.Use, generation uint64,
 	last bool) ([]journal.Checkpoint, []copies.Use) {
-	for _, one := range u.moved {
-		by := max(one.use.Units-one.durable.Units, one.durable.Units-one.use.Units)
-		far := one.use.Cell != one.durable.Cell || by*checkpointPart > one.entitlement
-		rests := one.looked == one.use
-		one.looked = one.use
+	for _, m := range u.moved {
+		one := m.of
+		by := max(one.use.Units-m.durable.Units, m.durable.Units-one.use.Units)
+		far := one.use.Cell != m.durable.Cell || by*checkpointPart > one.entitlement
+		rests := m.looked == one.use
+		m.looked = one.use
 		if far || rests || last {
 			seen := copies.Use{Bucket: one.id, Cell: one.use.Cell, Units: one.use.Units, At: one.use.At, Until: one.until, Generation: generation}
 			if one.copied {
@@ -149,10 +164,10 @@ func (u *uses) checkpoints(all []journal.Checkpoint, own []copies.Use, generatio
 // written notes that a checkpoint is durable.
 func (u *uses) written(c journal.Checkpoint) {
 	one := u.all[c.Bucket]
-	if one == nil || c.At < one.durable.At {
+	if one == nil || one.moves == nil || c.At < one.moves.durable.At {
 		return
 	}
-	one.durable = algorithms.Use{Cell: c.Cell, Units: c.Used, At: c.At}
+	one.moves.durable = algorithms.Use{Cell: c.Cell, Units: c.Used, At: c.At}
 	if one.use.Cell == c.Cell && one.use.Units == c.Used {
 		u.rests(one)
 	}

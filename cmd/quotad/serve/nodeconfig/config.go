@@ -227,7 +227,7 @@ func (c *Config) runningSettings() []Setting {
 			one(&c.Remember, number("buckets", minRemembered, maxRemembered)),
 			"of how many buckets the node notes that it used them, 85 bytes of heap each; that " +
 				"one beyond is deleted goes unnoticed, and after a loss it stays closed. Of a quarter " +
-				"as many, of windows over a minute, it keeps the use in memory, 280 bytes more each; " +
+				"as many, of windows over a minute, it keeps the use in memory, 230 bytes more each; " +
 				"that of others is in the journal alone"},
 		{"drain_timeout", "duration", "10s", one(&c.DrainTimeout, duration(0, maxDrain, "10s")),
 			"how long requests under way are waited for at the end"},

@@ -33,11 +33,10 @@ const (
 	Saved       Part = "saved"
 	Rows        Part = "rows"
 	Checkpoints Part = "checkpoints"
-	Ages        Part = "ages"
 )
 
 // Parts returns all parts.
-func Parts() []Part { return []Part{State, Saved, Rows, Checkpoints, Ages} }
+func Parts() []Part { return []Part{State, Saved, Rows, Checkpoints} }
 
 // Visit looks at one record. It returns the key at which the Scan goes on, which must be above the
 // key it was shown, or nil for the next record. It may read key and value until it returns. It does
@@ -47,9 +46,9 @@ type Visit func(key, value []byte) (next []byte, err error)
 // ErrStop, returned by a Visit, ends the Scan without an error.
 var ErrStop = errors.New("the scan ends here")
 
-// Change is what a commit does to one record.
+// Change is what a commit does to one record, or to a part.
 type Change struct {
 	Part  Part
-	Key   []byte
+	Key   []byte // nil removes the part with all its records; then it is not used any more
 	Value []byte // nil removes the record, if there is one
 }

@@ -10,10 +10,12 @@ import (
 
 const (
 	// DegradedAfter is the age of a peer's last answer beyond which this node is degraded towards
-	// it: six pings, in microseconds.
+	// it, in microseconds. By then it has left four pings unanswered.
 	DegradedAfter = 3 * allocator.Second
-	// PingEvery is the longest time between two calls to a peer, in microseconds.
-	PingEvery = allocator.Second / 2
+	// PingEvery is the longest time between two calls to a peer, in microseconds, and QuietEvery
+	// that to a peer that is well while the node is quiet.
+	PingEvery  = allocator.Second / 2
+	QuietEvery = allocator.Second
 	// MaxCalls bounds the calls under way to one peer.
 	MaxCalls = 32
 
@@ -76,6 +78,25 @@ func (m *Machine) MovedByLimit() map[string]Moved { return maps.Clone(m.movedBy)
 // degraded depends on the age of the last answer alone; nothing sets it.
 func (p *peer) degraded(now quantity.NodeTime) bool {
 	return !p.heard || now.Sub(p.answered) > DegradedAfter
+}
+
+// well reports whether the peer has answered all that it was sent lately.
+func (p *peer) well(now quantity.NodeTime) bool {
+	return !p.degraded(now) && p.underway == 0 && p.answered >= p.called
+}
+
+// pingEvery returns the longest time until the next call to a peer, in microseconds.
+func (m *Machine) pingEvery(now quantity.NodeTime, p *peer) int64 {
+	if m.quiet() && p.well(now) {
+		return QuietEvery
+	}
+	return PingEvery
+}
+
+// quiet reports whether nothing goes on that peers could have to do with: no bucket was used or
+// asked about lately, no rights are moved, and nothing is to be recovered.
+func (m *Machine) quiet() bool {
+	return len(m.views) == 0 && len(m.recoveries) == 0 && m.fence <= m.generation
 }
 
 // answeredCall notes the answer to a call sent at sent. The round trip is smoothed by an eighth of

@@ -13,7 +13,7 @@ const (
 	// it, in microseconds. By then it has left four pings unanswered.
 	DegradedAfter = 3 * allocator.Second
 	// PingEvery is the longest time between two calls to a peer, in microseconds, and QuietEvery
-	// that to a peer that is well while the node is quiet.
+	// that while the node is quiet and the peer has answered the last one.
 	PingEvery  = allocator.Second / 2
 	QuietEvery = allocator.Second
 	// MaxCalls bounds the calls under way to one peer.
@@ -80,24 +80,18 @@ func (p *peer) degraded(now quantity.NodeTime) bool {
 	return !p.heard || now.Sub(p.answered) > DegradedAfter
 }
 
-// well reports whether the peer has answered all that it was sent lately.
-func (p *peer) well(now quantity.NodeTime) bool {
-	return !p.degraded(now) && p.underway == 0 && p.answered >= p.called
-}
-
-// pingEvery returns the longest time until the next call to a peer, in microseconds.
-func (m *Machine) pingEvery(now quantity.NodeTime, p *peer) int64 {
-	if m.quiet() && p.well(now) {
+// pingEvery returns the longest time between the last call to a peer and the next one, in
+// microseconds.
+func (m *Machine) pingEvery(p *peer) int64 {
+	if well := p.answered >= p.called; well && m.quiet() {
 		return QuietEvery
 	}
 	return PingEvery
 }
 
-// quiet reports whether nothing goes on that peers could have to do with: no bucket was used or
-// asked about lately, no rights are moved, and nothing is to be recovered.
-func (m *Machine) quiet() bool {
-	return len(m.views) == 0 && len(m.recoveries) == 0 && m.fence <= m.generation
-}
+// quiet reports whether nothing goes on that peers have to do with: no bucket was used or asked
+// about lately, no rights that still count were moved, and nothing is to be recovered.
+func (m *Machine) quiet() bool { return len(m.views) == 0 && len(m.recoveries) == 0 }
 
 // answeredCall notes the answer to a call sent at sent. The round trip is smoothed by an eighth of
 // the difference.

@@ -108,3 +108,27 @@ func TestADocumentTakesTwoCellsAtMost(t *testing.T) {
 		}
 	})
 }
+
+// TestQuietRegionsHearADocumentInHalfASecond: no region has had a request, so that they call each
+// other once a second. A document that one of them is given is open in the others as soon as if they
+// called each other twice a second.
+func TestQuietRegionsHearADocumentInHalfASecond(t *testing.T) {
+	document := func(version int) *policy.Document {
+		return documents.Parse(t, version, threeRegions, fmt.Sprintf("name: second, limit: %d, window: 1s", 99+version))
+	}
+	started(t, document(1), []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
+		for version := 2; version < 12; version++ {
+			time.Sleep(time.Minute + time.Duration(version)*100*time.Millisecond) // anywhere between two calls
+			begun := time.Now()
+			suite.Must(t, c.running["us/n1"].Adopt(t.Context(), document(version)))
+			for _, name := range []string{"eu/n1", "ap/n1"} {
+				for c.running[name].Status().Version != int64(version) && time.Since(begun) < time.Minute {
+					time.Sleep(10 * time.Millisecond)
+				}
+				if took := time.Since(begun); took > time.Second/2 {
+					t.Errorf("version %d is open in %s after %v", version, name, took)
+				}
+			}
+		}
+	})
+}

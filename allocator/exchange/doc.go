@@ -19,7 +19,9 @@
 // reach. A region that receives a row keeps the larger of the old and the new sum. So every message
 // may be lost, repeated, late or out of order.
 //
-// A call without asks is a ping. A node is degraded towards a peer whose last answer is too old.
+// A call without asks is a ping. A peer is pinged twice a second. One that has answered all is pinged
+// once a second while nothing goes on, and at once when this region says something else of its
+// documents. A node is degraded towards a peer whose last answer is too old.
 // Hints help to choose which peer to ask, and for how much. No row depends on them.
 //
 // The files:

@@ -59,6 +59,9 @@ type Event interface {
 type Tick struct {
 	Jitter quantity.PPM       // parts per million around a million, drawn anew for each tick
 	Clock  quantity.StoreTime // the node's own clock, microseconds since 1970; 0: not told
+	// News says that this region says something else of its limits documents than at the last tick.
+	// Every peer is told at once.
+	News bool
 }
 
 // Observed reports what this node decided on one bucket since the last report.

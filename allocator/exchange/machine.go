@@ -274,7 +274,7 @@ func (m *Machine) onTick(now quantity.NodeTime, e Tick) {
 		}
 	}
 	for _, p := range m.peers {
-		if now.Sub(p.called) >= PingEvery-Interval/2 && p.underway < MaxCalls {
+		if (e.News || now.Sub(p.called) >= m.pingEvery(p)-Interval/2) && p.underway < MaxCalls {
 			m.call(now, p)
 		}
 	}

@@ -10,10 +10,12 @@ import (
 
 const (
 	// DegradedAfter is the age of a peer's last answer beyond which this node is degraded towards
-	// it: six pings, in microseconds.
+	// it, in microseconds. By then it has left four pings unanswered.
 	DegradedAfter = 3 * allocator.Second
-	// PingEvery is the longest time between two calls to a peer, in microseconds.
-	PingEvery = allocator.Second / 2
+	// PingEvery is the longest time between two calls to a peer, in microseconds, and QuietEvery
+	// that while the node is quiet and the peer has answered the last one.
+	PingEvery  = allocator.Second / 2
+	QuietEvery = allocator.Second
 	// MaxCalls bounds the calls under way to one peer.
 	MaxCalls = 32
 
@@ -77,6 +79,19 @@ func (m *Machine) MovedByLimit() map[string]Moved { return maps.Clone(m.movedBy)
 func (p *peer) degraded(now quantity.NodeTime) bool {
 	return !p.heard || now.Sub(p.answered) > DegradedAfter
 }
+
+// pingEvery returns the longest time between the last call to a peer and the next one, in
+// microseconds.
+func (m *Machine) pingEvery(p *peer) int64 {
+	if well := p.answered >= p.called; well && m.quiet() {
+		return QuietEvery
+	}
+	return PingEvery
+}
+
+// quiet reports whether nothing goes on that peers have to do with: no bucket was used or asked
+// about lately, no rights that still count were moved, and nothing is to be recovered.
+func (m *Machine) quiet() bool { return len(m.views) == 0 && len(m.recoveries) == 0 }
 
 // answeredCall notes the answer to a call sent at sent. The round trip is smoothed by an eighth of
 // the difference.

@@ -55,6 +55,8 @@ type Chunks struct {
 	mu      sync.Mutex
 	holders map[*rules.Applied]*rules.Rules
 	ended   bool // there are to be none any more
+
+	holds chan struct{} // holds a value after there was one more
 }
 
 // Config holds what chunks are asked for and given back with.
@@ -91,7 +93,7 @@ func New(c Config) *Chunks {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
 	return &Chunks{nodes: c.Nodes, store: c.Store, terms: c.Terms, rights: c.Rights, queue: c.Queue, deadline: c.Store.Deadline(),
-		elapsed: c.Elapsed, on: c.On, holders: map[*rules.Applied]*rules.Rules{},
+		elapsed: c.Elapsed, on: c.On, holders: map[*rules.Applied]*rules.Rules{}, holds: make(chan struct{}, 1),
 		prefetchedUnits: counter("quotad_prefetched_units_total", "Units that the store was charged with for requests to come (consistency: prefetch)."),
 		spentUnits:      counter("quotad_prefetched_spent_units_total", "Prefetched units that requests were admitted from, without asking the store."),
 		returnedUnits:   counter("quotad_prefetched_returned_units_total", "Prefetched units that were given back to the store."),
@@ -106,7 +108,7 @@ func (c *Chunks) Collectors() []prometheus.Collector {
 
 // Run gives back chunks that are over, until ctx ends.
 func (c *Chunks) Run(ctx context.Context) {
-	repeat.Every(ctx, sweepEvery, func(time.Time) { c.ReturnOver(ctx, false) })
+	repeat.While(ctx, c.holds, sweepEvery, func() bool { return !c.none() }, func() { c.ReturnOver(ctx, false) })
 }
 
 // wanted is a chunk to be asked for.
@@ -124,6 +126,7 @@ func (c *Chunks) hold(r *rules.Rules, a *rules.Applied) bool {
 		return false
 	}
 	c.holders[a] = r
+	repeat.Signal(c.holds)
 	return true
 }
 

@@ -18,6 +18,7 @@ import (
 type breakers struct {
 	of    map[store.Shard]*breaker
 	begun time.Time
+	trips chan struct{} // holds a value after one was tripped
 }
 
 type breaker struct {
@@ -32,7 +33,7 @@ var errOutOfReach = errors.New("the store is out of reach")
 
 // newBreakers returns those of some shards, by a clock that shows begun.
 func newBreakers(all store.Shards, begun time.Time) breakers {
-	b := breakers{of: map[store.Shard]*breaker{}, begun: begun.Add(-1)}
+	b := breakers{of: map[store.Shard]*breaker{}, begun: begun.Add(-1), trips: make(chan struct{}, 1)}
 	for _, shard := range all {
 		b.of[shard] = &breaker{}
 	}
@@ -40,7 +41,20 @@ func newBreakers(all store.Shards, begun time.Time) breakers {
 }
 
 // trip keeps requests from a shard until its server answers a probe.
-func (b breakers) trip(s store.Shard) { b.of[s].Store(true) }
+func (b breakers) trip(s store.Shard) {
+	b.of[s].Store(true)
+	repeat.Signal(b.trips)
+}
+
+// anyTripped reports whether requests are kept from any shard.
+func (b breakers) anyTripped() bool {
+	for _, one := range b.of {
+		if one.Load() {
+			return true
+		}
+	}
+	return false
+}
 
 // tripped reports whether requests are kept from a shard.
 func (b breakers) tripped(s store.Shard) bool { return b.of[s].Load() }
@@ -95,7 +109,7 @@ func later(a, b time.Time) time.Time {
 // probe closes the breakers of servers that answer again, until ctx ends.
 func (q *Queue) probe(ctx context.Context) {
 	silent := map[store.Shard]time.Time{}
-	repeat.Every(ctx, probeEvery, func(time.Time) { q.TryAgain(ctx, silent) })
+	repeat.While(ctx, q.breakers.trips, probeEvery, q.breakers.anyTripped, func() { q.TryAgain(ctx, silent) })
 }
 
 // TryAgain probes once each server that does not answer. silent holds since when each has not

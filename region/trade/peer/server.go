@@ -65,8 +65,8 @@ const (
 	// maxRecords bounds the fields of a message and of its asks, at twice what an honest message
 	// has.
 	maxRecords = 2 * 6 * exchange.MaxAsks
-	// idleTimeout is how long a connection without calls is kept. Nodes ping each other twice a
-	// second.
+	// idleTimeout is how long a connection without calls is kept. Nodes ping each other once a
+	// second or more often.
 	idleTimeout = time.Minute
 	// trustGrace is how long calls under way may go on when a connection has reached maxTrust.
 	trustGrace = 10 * time.Second

@@ -1,6 +1,8 @@
 package rights
 
 import (
+	"slices"
+
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/memory/tenure"
@@ -26,6 +28,16 @@ func (e *Engine) tellDocuments(out exchange.Effects) {
 	for i := range out.Replies {
 		out.Replies[i].Reply.Documents = all
 	}
+}
+
+// hasNews reports whether this region says something else of its limits documents than at the last
+// call.
+func (s *Stepper) hasNews() bool {
+	before := s.said
+	s.said = s.Documents()
+	return !slices.EqualFunc(s.said, before, func(a, b exchange.Acknowledged) bool {
+		return a.Version == b.Version && a.Digest == b.Digest && a.At == b.At && slices.Equal(a.Fenced, b.Fenced)
+	})
 }
 
 // Documents returns what this region has to say of its limits documents.

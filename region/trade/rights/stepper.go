@@ -20,11 +20,12 @@ const (
 type Stepper struct {
 	*Engine
 	machine  *exchange.Machine
-	heard    int             // how many events were looked for
-	apart    map[string]bool // regions whose store's clock is too far from ours
-	refused  int64           // generations refused, as of the last step
-	warned   time.Time       // when a refused generation was last logged
-	warnedOf time.Time       // when a later generation of our region was last logged
+	heard    int                     // how many events were looked for
+	apart    map[string]bool         // regions whose store's clock is too far from ours
+	refused  int64                   // generations refused, as of the last step
+	warned   time.Time               // when a refused generation was last logged
+	warnedOf time.Time               // when a later generation of our region was last logged
+	said     []exchange.Acknowledged // what this region said of its limits documents at the last tick
 }
 
 // Stepper returns what steps the machine, which knows nothing yet. Run has one. Who steps the machine
@@ -83,6 +84,7 @@ func (s *Stepper) hearSome(ctx context.Context) {
 func (s *Stepper) Hear(now quantity.NodeTime, event exchange.Event) exchange.Effects {
 	if tick, ok := event.(exchange.Tick); ok {
 		tick.Clock = quantity.StoreTime(s.config.Now().UnixMicro())
+		tick.News = s.hasNews()
 		event = tick
 	}
 	out := s.machine.Step(now, event)

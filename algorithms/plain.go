@@ -6,20 +6,20 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// How the decide script answers a simple item; see plain.lua.
+// How the decide script answers a simple item; see lean.lua.
 const (
 	statusPlain   Status = StatusCalendar + 1 + iota // plain, and known to be in the store
 	statusUnseen                                     // plain, and not known to be there
 	statusFurther                                    // its answer follows behind the simple ones
 )
 
-// decidesPlainly reports whether plain.lua decides on plain buckets of the kind.
+// decidesPlainly reports whether lean.lua decides on plain buckets of the kind.
 func (k Kind) decidesPlainly() bool {
 	return k == FixedWindow || k == SlidingWindowCounter || k == TokenBucket
 }
 
 // simple reports whether a Decide is a simple item: one cost, or the same cost several times on one
-// bucket, on buckets that no other Decide of the call is about, all of kinds that plain.lua decides,
+// bucket, on buckets that no other Decide of the call is about, all of kinds that lean.lua decides,
 // to be charged and not to be remembered. at is where its buckets begin in Items.at. Of several
 // limits each denies by itself.
 func (c *Items) simple(d *Decide, at int) bool {

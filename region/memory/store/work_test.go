@@ -65,7 +65,7 @@ func (st *stage) steps(script algorithms.Script, c scripted) (steps int, over bo
 		return 0, true
 	}
 	if err == nil && script.Name == algorithms.DecideScript.Name {
-		reply = reply[2:] // the time comes first; 13 to 15: a single item, see plain.lua
+		reply = reply[2:] // the time comes first; 13 to 15: a single item, see lean.lua
 		if status := fmt.Sprint(reply[0]); slices.Contains([]string{"13", "14", "15"}, status) {
 			reply[0] = 0
 		}

@@ -4,13 +4,14 @@ import (
 	"context"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/quotad/quotad/chaos/lab/bubble"
 )
 
 // TestWhile: work is done at each tick as long as there is some, from one period after a signal on.
 func TestWhile(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
 		begun, signal, over := time.Now(), make(chan struct{}, 1), make(chan struct{})
 		var done []time.Duration
@@ -40,7 +41,7 @@ func TestWhile(t *testing.T) {
 
 // TestWhileEnds, also while there is work.
 func TestWhileEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		ctx, end := context.WithTimeout(t.Context(), 3500*time.Millisecond)
 		defer end()
 		signal, done := make(chan struct{}, 1), 0

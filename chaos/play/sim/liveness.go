@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -160,6 +161,9 @@ func (n *node) checkLive(rq *request, d admit.Decision) {
 		return
 	}
 	without := withoutStore(d)
+	if without && !rq.settled(r) {
+		return // it names the limit that denies then, which need not be the one that was lost
+	}
 	for _, b := range rq.buckets {
 		decides := d.Limit == b.limit.policy.Name
 		if !decides && !d.Allowed || b.limit.policy.Shadow || !w.decides(b, r) {
@@ -237,6 +241,14 @@ func (b *bucket) settled(r *region, c Calm, without bool) bool {
 		until = lost.used
 	}
 	return r.clock() > until.Add(allocator.Second/2)
+}
+
+// settled reports whether the time is over in which any of a request's buckets need not be decided with
+// the store.
+func (rq *request) settled(r *region) bool {
+	return !slices.ContainsFunc(rq.buckets, func(b *bucket) bool {
+		return r.w.decides(b, r) && !b.settled(r, Calms[b.calm(r)], true)
+	})
 }
 
 // whatHappened describes what counts for a bucket in a region.

@@ -3,6 +3,7 @@ package repeat
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,12 +16,13 @@ func TestWhile(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
 		begun, signal, over := time.Now(), make(chan struct{}, 1), make(chan struct{})
 		var done []time.Duration
-		left := 2
+		var left atomic.Int64
+		left.Store(2)
 		go func() {
 			defer close(over)
-			While(ctx, signal, time.Second, func() bool { return left > 0 }, func() {
+			While(ctx, signal, time.Second, func() bool { return left.Load() > 0 }, func() {
 				done = append(done, time.Since(begun))
-				left--
+				left.Add(-1)
 			})
 		}()
 		time.Sleep(5500 * time.Millisecond) // there is work, and nobody said so
@@ -28,7 +30,7 @@ func TestWhile(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		Signal(signal) // there is none
 		time.Sleep(10 * time.Second)
-		left = 1
+		left.Store(1)
 		Signal(signal)
 		time.Sleep(10 * time.Second)
 		end()

@@ -1,8 +1,9 @@
 -- decide: items in order, each a list of requests on the same buckets, in order. All buckets of a request are checked,
 -- then all are charged; a denial spends nothing anywhere. A shadow limit never denies; an
 -- alternative limit does if all alternative limits of the request do. A bucket stands once in the call,
--- however many items are about it, and each finds what those before it left. Only when all is decided is anything
--- written. An item that cannot be decided says why, and the others are decided all the same. An item with a request of its
+-- however many items are about it, and each finds what those before it left. What lean.lua decides it writes at once; of the
+-- others nothing is written before all are decided. An item that cannot be decided says why, and the others are decided all the
+-- same. An item with a request of its
 -- own may be remembered under a key, so that the request is charged once if it is sent again, so many times: beyond them it
 -- is decided as one without a key, and what is remembered stays.
 -- The simple items come first: of one cost, or of one several times, on buckets that no other item is about.

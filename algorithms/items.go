@@ -12,8 +12,9 @@ import (
 const MaxItemsLoad = 128
 
 // Items is a call of the decide script: Decides in order, each decided for itself. The script opens
-// a bucket once, however many Decides are about it, and writes only when all are decided. If that
-// is much work it answers the last of them with StatusLater. Add fills it. The zero value is empty.
+// a bucket once, however many Decides are about it, and writes each simple item at once (see lean.lua),
+// the others when all are decided. If that is much work it answers the last of them with StatusLater.
+// Add fills it. The zero value is empty.
 type Items struct {
 	Fence
 	Each []Decide

@@ -25,7 +25,8 @@ const (
 	// seconds.
 	maxHintsWaiting = 32_768
 	// leastFirst says that every so many events the last lane comes first, so that no lane waits
-	// for ever.
+	// for ever. It does not while a change of tenure waits: what came after the change is told
+	// under the new tenure, and the machine would forget it.
 	leastFirst = 16
 )
 
@@ -61,6 +62,7 @@ func laneOf(e exchange.Event) lane {
 type events struct {
 	waiting [hintLane]chan exchange.Event
 	hints   hintQueue
+	changes atomic.Int64  // of tenure that wait
 	more    chan struct{} // holds a value while an event may be waiting
 	dropped [lanes]atomic.Int64
 }
@@ -102,6 +104,9 @@ func (q *events) posted(l lane, ok bool) bool {
 // deliver puts an event that must not be dropped in its lane. It waits for room until closed is
 // closed.
 func (q *events) deliver(e exchange.Event, closed <-chan struct{}) {
+	if _, changes := e.(exchange.TenureChanged); changes {
+		q.changes.Add(1)
+	}
 	select {
 	case q.waiting[laneOf(e)] <- e:
 		q.wake()
@@ -115,7 +120,7 @@ func (q *events) wake() { repeat.Signal(q.more) }
 // next takes the first event of the first lane that has one, and at every leastFirst-th turn that of
 // the last such lane. It returns false if no event waits.
 func (q *events) next(turn int) (exchange.Event, bool) {
-	if turn%leastFirst == 0 {
+	if turn%leastFirst == 0 && q.changes.Load() == 0 {
 		if h, ok := q.hints.take(); ok {
 			return exchange.Heard{Hint: h}, true
 		}
@@ -138,6 +143,9 @@ func (q *events) next(turn int) (exchange.Event, bool) {
 func (q *events) first(l lane) (exchange.Event, bool) {
 	select {
 	case e := <-q.waiting[l]:
+		if _, changes := e.(exchange.TenureChanged); changes {
+			q.changes.Add(-1)
+		}
 		return e, true
 	default:
 		return nil, false

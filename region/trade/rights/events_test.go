@@ -72,6 +72,21 @@ func TestNoLaneWaitsForEver(t *testing.T) {
 	}
 }
 
+// TestNothingOvertakesAChangeOfTenure: a request that comes after the change tells of a bucket that
+// was lost under the new tenure. The machine hears of the change first, also when the last lane is
+// due.
+func TestNothingOvertakesAChangeOfTenure(t *testing.T) {
+	q := newEvents()
+	q.deliver(exchange.TenureChanged{Generation: 2}, nil)
+	q.post(exchange.Lost{Generation: 2})
+	q.post(heardOf("n1", 1, 0))
+	for _, want := range []exchange.Event{exchange.TenureChanged{}, exchange.Heard{}, exchange.Lost{}} {
+		if got, _ := q.next(leastFirst); fmt.Sprintf("%T", got) != fmt.Sprintf("%T", want) {
+			t.Errorf("%T is heard where %T is due", got, want)
+		}
+	}
+}
+
 // TestHintsWaitInOrder: under random puts and takes, the hint queue behaves as a plain list in
 // which a newer hint replaces the older one of its bucket and node.
 func TestHintsWaitInOrder(t *testing.T) {

@@ -81,7 +81,9 @@ func (b *bucket) mayBeClosed(r *region, later int64) {
 		before := b.closed[r.index]
 		// Whoever read since the loss before has nothing of what that took.
 		unread := r.unread(b) || before.unread && w.now-before.at < b.memory()
-		b.closed[r.index] = closing{max(w.now, 1), b.weighsUntil(cell), b.weighsUntil(cell + 1), unread}
+		// The store's time of a loss is never before that of the one before.
+		b.closed[r.index] = closing{max(w.now, 1), max(b.weighsUntil(cell), before.used),
+			max(b.weighsUntil(cell+1), before.weighs), unread}
 	}
 }
 

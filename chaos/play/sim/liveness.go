@@ -65,7 +65,7 @@ type closing struct {
 	// used is the store time until which use in the cell of the loss counts, and weighs until which
 	// rows of the next cell do.
 	used, weighs quantity.StoreTime
-	// unread: then no node had read what one did that is gone under its name, or whom the store answered.
+	// unread: then no node had read what one did that is gone under its name.
 	unread bool
 }
 
@@ -80,7 +80,7 @@ func (b *bucket) mayBeClosed(r *region, later int64) {
 		cell := b.cells().At(r.clock().Add(r.wasAhead() + later))
 		before := b.closed[r.index]
 		// Whoever read since the loss before has nothing of what that took.
-		unread := r.unread(b) || r.unheard() || before.unread && w.now-before.at < b.memory()
+		unread := r.unread(b) || before.unread && w.now-before.at < b.memory()
 		// The store's time of a loss is never before that of the one before.
 		b.closed[r.index] = closing{max(w.now, 1), max(b.weighsUntil(cell), before.used),
 			max(b.weighsUntil(cell+1), before.weighs), unread}
@@ -205,7 +205,7 @@ func (b *bucket) calm(r *region) (row int) {
 	}
 	for _, n := range r.nodes {
 		forgot := n.forgot > 0 && !n.toldByCopies(lost.at)
-		if n.gone || forgot && max(lost.at-n.forgot, n.forgot-lost.at) < b.memory() {
+		if n.gone || n.unheard || forgot && max(lost.at-n.forgot, n.forgot-lost.at) < b.memory() {
 			return journalLost
 		}
 	}
@@ -224,13 +224,6 @@ func (r *region) unread(b *bucket) bool {
 		}
 	}
 	return false
-}
-
-// unheard reports whether a node was added of which nobody knows whether the store answered it before
-// what is lost now: it refuses the others for their clocks, so that they do not hear whom it answers.
-func (r *region) unheard() bool {
-	return slices.ContainsFunc(r.nodes, func(n *node) bool { return n.added > 0 }) &&
-		slices.ContainsFunc(r.nodes, func(n *node) bool { return n.added == 0 && n.refused() })
 }
 
 // settled reports whether the time is over in which a bucket need not be decided with its store.

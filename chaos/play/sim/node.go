@@ -64,7 +64,10 @@ type node struct {
 	renamed int
 	size    int   // how many nodes its region has, as its file said at its last start
 	added   int64 // when it was added to its region, µs; 0: it was there from the beginning
-	gone    bool  // it ended for good
+	// unheard: it was added while another node was not answered, which then does not know since when this
+	// one was there.
+	unheard bool
+	gone    bool // it ended for good
 	// copied is when it was lost together with its store, and another node had copies of what it saw,
 	// µs; 0: never.
 	copied int64

@@ -174,7 +174,9 @@ func (n *node) decided(rq *request, d admit.Decision) {
 	for _, b := range rq.buckets {
 		own, earlier := asLimit(d, b)
 		if !rq.old && !earlier && d.At != 0 && !d.FromMemory && d.Limit == b.limit.policy.Name {
-			n.checkTime(rq, b, d.At)
+			if d.Reason != admit.Never || len(rq.buckets) == 1 { // else it may be the time of another shard
+				n.checkTime(rq, b, d.At)
+			}
 			n.hears()
 		}
 		switch {

@@ -47,9 +47,11 @@ func BenchmarkNewIDs(b *testing.B) {
 		f, err := Start(b.Context(), b, Config{Quotad: quotad, Limits: newIDsLimits, Regions: []RegionConfig{{Name: "us"}}})
 		suite.Must(b, err)
 		n := f.Region("us").Nodes[0]
-		conn, err := grpc.NewClient(n.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
-		suite.Must(b, err)
-		fleet := &newFleet{conn: conn, ids: c.ids}
+		fleet := &newFleet{ids: c.ids}
+		for _, conn := range []**grpc.ClientConn{&fleet.envoys, &fleet.callers} {
+			*conn, err = grpc.NewClient(n.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
+			suite.Must(b, err)
+		}
 		fleet.ask(b.Context(), b, time.Second) // the first call of each takes longer
 		fleet.asked.Store(0)
 		fleet.refused.Store(0)
@@ -70,13 +72,14 @@ func BenchmarkNewIDs(b *testing.B) {
 		asked := fleet.asked.Load()
 		fmt.Printf("%d Envoys report %d new ids each: %d of %d have assignments after %.1f s; of %d others %.2f %% were refused\n",
 			c.envoys, c.ids, fleet.assigned.Load(), c.envoys*c.ids, took.Seconds(), asked, 100*float64(fleet.refused.Load())/float64(asked))
-		suite.Must(b, conn.Close())
+		suite.Must(b, fleet.envoys.Close())
+		suite.Must(b, fleet.callers.Close())
 	}
 }
 
 // newFleet is Envoys that begin, and callers beside them.
 type newFleet struct {
-	conn                     *grpc.ClientConn
+	envoys, callers          *grpc.ClientConn // apart: a connection has as many streams as it may
 	ids                      int
 	asked, refused, assigned atomic.Int64
 }
@@ -84,7 +87,7 @@ type newFleet struct {
 // report plays an Envoy, which reports each of its ids again every five seconds, until all have
 // assignments.
 func (f *newFleet) report(ctx context.Context, b *testing.B, envoy int) {
-	stream, err := quota.NewRateLimitQuotaServiceClient(f.conn).StreamRateLimitQuotas(ctx)
+	stream, err := quota.NewRateLimitQuotaServiceClient(f.envoys).StreamRateLimitQuotas(ctx)
 	if err != nil {
 		b.Error(err)
 		return
@@ -130,7 +133,7 @@ func (f *newFleet) report(ctx context.Context, b *testing.B, envoy int) {
 func (f *newFleet) ask(ctx context.Context, b *testing.B, lasts time.Duration) {
 	ctx, end := context.WithTimeout(ctx, lasts)
 	defer end()
-	client := quotadv1.NewQuotaServiceClient(f.conn)
+	client := quotadv1.NewQuotaServiceClient(f.callers)
 	var asking sync.WaitGroup
 	for i := range newIDsAskers {
 		asking.Go(func() {

@@ -148,6 +148,9 @@ local function add_state(reply, n, h, s)
   local share, next_share, used, fading, reset = s:state()
   reply[n + 1], reply[n + RESET], reply[n + 3], reply[n + 4] = h.cell, reset, share, next_share
   reply[n + 5], reply[n + 6], reply[n + 7], reply[n + 8] = used, fading, s:free(), there(h)
+  if s.owes and s:owes() and h.entitlement > 0 and reply[n + 8] > 0 then -- it is kept until it is full
+    reply[n + 8] = math.max(reply[n + 8], h.till, h.charged and math.max(useful(h), h.now + reset) or 0)
+  end
   reply[n + 9], reply[n + 10] = 0, 0
   if h.loss > 0 then
     local till = shut(h)
@@ -174,6 +177,7 @@ end
 --   fits(cost)
 --   retry(cost)             after how many us the cost fits if nothing else happens; -1: never on the entitlement alone
 --   take(cost)              charges a cost that fits; returns after how many us its turn has come
+--   charge(cost, most)      charges a cost whether it fits or not; a token_bucket then owes so many units at most
 --   spare(kept)             rights of the current cell that may be given back, beyond kept units
 --   room(cell, peer, kept)  what more of a cell may be lent to a peer, beyond kept units
 --   room_burst(kept)        what more burst may be lent, beyond kept tokens

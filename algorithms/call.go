@@ -2,6 +2,7 @@ package algorithms
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/quotad/quotad/quantity"
 )
@@ -41,10 +42,18 @@ type LimitTarget struct {
 	// Alternative says that the limit denies only if all alternative limits of the request do. It
 	// is not a shadow limit.
 	Alternative bool
+	// Always says that the cost is charged whole, whatever is left (charge: always): it is known only
+	// afterwards. Such a limit takes no part in the denial of others, and their denial none in its
+	// charge. What did not fit is owed (Verdict.Owed). It is not an alternative limit, nor one of a
+	// leaky_bucket.
+	Always bool
+	// MostOwed is how many units a token_bucket that is charged always may owe, at most as many as are
+	// refilled within MaxUnits us. What is charged beyond is forgiven.
+	MostOwed quantity.Units
 }
 
 // alone returns whether the limit takes part in a denial by itself.
-func (t *LimitTarget) alone() bool { return !t.Shadow && !t.Alternative }
+func (t *LimitTarget) alone() bool { return !t.Shadow && !t.Alternative && !t.Always }
 
 // Decide is a list of requests on the same buckets, decided in order and atomically.
 type Decide struct {
@@ -68,6 +77,11 @@ func (c *Decide) Cost(request, bucket int) quantity.Units {
 		return c.Costs[bucket]
 	}
 	return c.Costs[request]
+}
+
+// charges reports whether any limit is charged always.
+func (c *Decide) charges() bool {
+	return slices.ContainsFunc(c.Buckets, func(b LimitTarget) bool { return b.Always })
 }
 
 // requests returns how many requests are decided.

@@ -1,6 +1,7 @@
 -- decide: items in order, each a list of requests on the same buckets, in order. All buckets of a request are checked,
 -- then all are charged; a denial spends nothing anywhere. A shadow limit never denies; an
--- alternative limit does if all alternative limits of the request do. A bucket stands once in the call,
+-- alternative limit does if all alternative limits of the request do. One that is charged always does not, and is charged
+-- whatever the others say. A bucket stands once in the call,
 -- however many items are about it, and each finds what those before it left. What lean.lua decides it writes at once; of the
 -- others nothing is written before all are decided. An item that cannot be decided says why, and the others are decided all the
 -- same. An item with a request of its
@@ -8,7 +9,8 @@
 -- is decided as one without a key, and what is remembered stays.
 -- The simple items come first: of one cost, or of one several times, on buckets that no other item is about.
 -- KEYS: token, the buckets of the simple items, the other buckets, the keys to remember items under, in the order of those.
--- ARGV: guard, commit, ms to remember for, how often to answer what is remembered; number of limits, per limit: terms, MODE;
+-- ARGV: guard, commit, ms to remember for, how often to answer what is remembered; number of limits, per limit: terms, MODE,
+-- how much may be owed of one that is charged always;
 -- number of simple items, and these as lean.lua says; number of other buckets, per bucket: the place of its limit, until when
 -- it is known to be there; per item: 1 if it is to be remembered, number of buckets, their places, number of costs, costs;
 -- the number of costs is -1 of one request with a cost for each of its buckets.
@@ -17,16 +19,15 @@
 -- Reply: now, how far the clock is behind it; per simple item what lean.lua says; then per simple item that it left, and per
 -- other item: LATER (the last such are left out); or LOST, now, when, and the place in the item of a bucket that must be restored
 -- first; or UNREADABLE and what Redis says; or IMPLAUSIBLE; else OK, now, 1 if it is repeated or 2 if it was too often, per
--- request {admitted, per bucket {remaining, retry, delay}}, per bucket its state; retry is 0 where the bucket had room. Retry,
--- delay and reset count from what the clock shows, which after a step back is behind the mark.
+-- request {admitted, per bucket {remaining, retry, delay}}, per bucket its state; retry is 0 where the bucket had room; of a limit
+-- that is charged always delay is what did not fit of the cost. Retry, delay and reset count from what the clock shows, which after a step back is behind the mark.
 -- lean.lua comes first: it reads the call's beginning and decides the simple items on plain buckets.
 local COSTS = 64 -- requests of one item
-local SHADOW, ALTERNATIVE = 1, 2 -- modes of limits; of the others it is 0
 local limits, held, buckets, items_at = {}, {}, {}, arg_at
 arg_at = limits_at
 for i = 1, num() do
   limits[i] = limit(now, lost_at)
-  limits[i].mode = num()
+  limits[i].mode, limits[i].most_owed = num(), num()
 end
 arg_at = items_at
 for i = simple_buckets + 1, simple_buckets + several do held[i] = hold(limits[num()], KEYS[i + 1], num()) end
@@ -71,16 +72,17 @@ end
 -- crowd returns how much work a bucket is, beside one without rows.
 local function crowd(h) return 1 + math.floor(#(h.text or '') / 64) end
 
--- request decides one cost on the buckets of an item, or one for each of them; retry is used for each.
+-- request decides one cost on the buckets of an item, or one for each of them, and says whether it is charged; retry is used
+-- for each.
 local retry = {}
 local function request(places, cost, each)
-  local admitted, alternatives, left = true, 0, 0
+  local admitted, charged, alternatives, left = true, false, 0, 0
   for i, place in ipairs(places) do
     local s, mode = buckets[place], held[place].mode
     if each then cost = each[i] end
     retry[i] = 0
     if mode == ALTERNATIVE then alternatives, left = alternatives + 1, left + 1 end
-    if not s:fits(cost) then
+    if mode ~= ALWAYS and not s:fits(cost) then
       local known = s.retries or {} -- by cost, until something is charged
       s.retries = known
       if not known[cost] then
@@ -95,18 +97,23 @@ local function request(places, cost, each)
   n = n + 1
   reply[n], work = admitted and 1 or 0, work + FITTING * #places
   for i, place in ipairs(places) do
-    local s, wait, delay = buckets[place], retry[i], 0
+    local h, s, wait, delay, taken = held[place], buckets[place], retry[i], 0, true
     if each then cost = each[i] end
-    if admitted and wait == 0 then
+    if h.mode == ALWAYS then
+      delay, charged = math.max(cost - s:free(), 0), true -- what it owes
+      s:charge(cost, h.most_owed)
+      if delay > 0 then work = work + FINDING * crowd(h) end
+    elseif admitted and wait == 0 then
       delay = s:take(cost)
-      s.retries, held[place].charged = false, commit
+      if delay > 0 then delay = delay + lag end
+    else
+      taken = false
     end
-    reply[n + 1] = s:free()
-    reply[n + 2] = wait > 0 and wait + lag or wait
-    reply[n + 3] = delay > 0 and delay + lag or delay
+    if taken then s.retries, h.charged = false, commit end
+    reply[n + 1], reply[n + 2], reply[n + 3] = s:free(), wait > 0 and wait + lag or wait, delay
     n = n + 3
   end
-  return admitted
+  return admitted or charged
 end
 
 -- opened opens the buckets of an item, and says whether it can be decided.
@@ -146,18 +153,18 @@ local function item(key, places, costs, each)
   if not plausible(costs, key, each) then return fail(IMPLAUSIBLE) end
   reply[n + 1], reply[n + 2], reply[n + 3] = OK, now, too_often and 2 or 0
   n = n + 3
-  local admitted = false
+  local charged = false
   if each then
     request(places, nil, costs)
   else
-    for _, cost in ipairs(costs) do admitted = request(places, cost) end
+    for _, cost in ipairs(costs) do charged = request(places, cost) end
   end
   for _, place in ipairs(places) do
     local reset = n + RESET
     n = add_state(reply, n, held[place], buckets[place])
     if lag > 0 and reply[reset] > 0 then reply[reset] = reply[reset] + lag end
   end
-  if key and not too_often and commit and admitted then
+  if key and not too_often and commit and charged then
     local text = {}
     for i = before + 1, n do text[#text + 1] = int(reply[i]) end
     text[3] = '1'

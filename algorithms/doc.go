@@ -42,6 +42,14 @@
 // A bucket's rights are a rate, in units a window, and its level is settled cell by cell. Buckets
 // also have burst rights Y[i->j]: they move capacity and the tokens in it for the rest of a cell.
 //
+// A cost that is known only afterwards is charged whole, whatever is left (LimitTarget.Always). What
+// does not fit of it is owed: the cost less what was left, or 0. Without what is owed every history is
+// one of the ledger above, so that costs less what was owed of them never exceed the limit, over all
+// regions. Whoever owes admits nothing until the use counts no more, and lends nothing. What a fixed
+// window owes ends with it. A bucket is kept until it is full again, and owes so much at most; what is
+// charged beyond is forgiven. The searches charge two units at any time, of each kind but the
+// leaky_bucket, whose turns are promises.
+//
 // The ledger is a bounded counter (Balegas et al., "Extending Eventually Consistent Cloud Databases
 // for Enforcing Numeric Invariants", 2015) in the spirit of escrow (O'Neil 1986) and the
 // demarcation protocol (Barbara and Garcia-Molina 1992), issued anew for each cell.

@@ -262,10 +262,15 @@ func (h *history) decide(t *rapid.T) {
 func (h *history) item(t *rapid.T) algorithms.Decide {
 	c := algorithms.Decide{Fence: h.guard, Commit: rapid.IntRange(0, 5).Draw(t, "commit") > 0}
 	for _, key := range rapid.SampledFrom([][]string{{"a"}, {"b"}, {"a", "b"}}).Draw(t, "buckets") {
-		mode := rapid.IntRange(0, 6).Draw(t, "mode")
-		c.Buckets = append(c.Buckets,
-			algorithms.LimitTarget{Target: algorithms.Target{Key: key, Terms: h.terms(t, key),
-				ExistsUntil: h.known(t, key)}, Shadow: mode == 0, Alternative: mode > 4})
+		mode := rapid.IntRange(0, 8).Draw(t, "mode")
+		b := algorithms.LimitTarget{Target: algorithms.Target{Key: key, Terms: h.terms(t, key),
+			ExistsUntil: h.known(t, key)}, Shadow: mode == 0, Alternative: mode > 4 && mode < 7}
+		// What is owed without a rate is forgotten with the key, when Redis alone knows.
+		if mode > 6 && b.Terms.Kind != algorithms.LeakyBucket && h.buckets[key].Entitlement > 0 {
+			b.Always, b.MostOwed = true, rapid.SampledFrom([]quantity.Units{0, 3, 40, 1000}).Draw(t,
+				"most owed")
+		}
+		c.Buckets = append(c.Buckets, b)
 	}
 	cost := rapid.SampledFrom([]quantity.Units{1, 1, 1, 2, 3, 7, 11, algorithms.MaxUnits,
 		algorithms.MaxUnits + 1, 0, -1})

@@ -57,6 +57,8 @@ func (w *window) take(cost quantity.Units) int64 {
 	return 0
 }
 
+func (w *window) charge(cost, _ quantity.Units) { w.take(min(cost, MaxUnits-w.used)) }
+
 func (w *window) spare(kept quantity.Units) quantity.Units {
 	return w.rights(w.cell) - w.used - kept
 }

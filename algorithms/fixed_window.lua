@@ -49,6 +49,8 @@ kinds.fixed_window = function()
     return 0
   end
 
+  function Window:charge(cost) self:take(math.min(cost, MAX - self.used)) end
+
   function Window:spare(kept) return self.share - self.used - kept end
 
   function Window:room(cell, _, kept)

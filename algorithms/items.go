@@ -30,8 +30,9 @@ type Items struct {
 
 // limitOf is a limit of the call: what its buckets have in common.
 type limitOf struct {
-	terms               Terms
-	shadow, alternative bool
+	terms                       Terms
+	shadow, alternative, always bool
+	mostOwed                    quantity.Units
 }
 
 // How a limit takes part in a decision, as the script is told.
@@ -39,10 +40,13 @@ const (
 	modeDenies int64 = iota
 	modeShadow
 	modeAlternative
+	modeAlways
 )
 
 func (l limitOf) mode() int64 {
 	switch {
+	case l.always:
+		return modeAlways
 	case l.shadow:
 		return modeShadow
 	case l.alternative:
@@ -102,7 +106,9 @@ func (c *Items) agrees(d Decide) bool {
 	return true
 }
 
-func of(b *LimitTarget) limitOf { return limitOf{b.Terms, b.Shadow, b.Alternative} }
+func of(b *LimitTarget) limitOf {
+	return limitOf{b.Terms, b.Shadow, b.Alternative, b.Always, b.MostOwed}
+}
 
 // bucket returns the place of a bucket in the call, and adds it if the call does not have it. It
 // exists as long as any of the Decides knows it to.
@@ -147,7 +153,7 @@ func (c Items) Args() []any {
 	a.num(flag(c.commit), RememberedFor, Repeats, int64(len(c.limits)))
 	for _, l := range c.limits {
 		a.terms(c.Fence, l.terms)
-		a.num(l.mode())
+		a.num(l.mode(), int64(l.mostOwed))
 	}
 	how := c.arrange()
 	a.num(int64(len(how.simple)))
@@ -287,8 +293,13 @@ func (r *reader) decided(c *Decide, now quantity.StoreTime, room *room) Decided 
 		d.Answers[i].Admitted = r.num() == 1
 		d.Answers[i].Verdicts = cut(&room.verdicts, len(c.Buckets))
 		for b := range d.Answers[i].Verdicts {
-			d.Answers[i].Verdicts[b] = Verdict{Remaining: quantity.Units(r.num()), Retry: r.num(),
-				Delay: r.num()}
+			v := &d.Answers[i].Verdicts[b]
+			v.Remaining, v.Retry = quantity.Units(r.num()), r.num()
+			if c.Buckets[b].Terms.Kind == LeakyBucket {
+				v.Delay = r.num()
+			} else {
+				v.Owed = quantity.Units(r.num())
+			}
 		}
 	}
 	d.Buckets = cut(&room.states, len(c.Buckets))

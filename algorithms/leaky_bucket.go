@@ -113,6 +113,9 @@ func (q *queue) retry(cost quantity.Units) int64 {
 	return q.until(max(room, q.turn()-q.longest(), ceilDiv(int64(q.closed()), q.Tick)))
 }
 
+// charge: a queue is never charged always.
+func (q *queue) charge(_, _ quantity.Units) {}
+
 func (q *queue) take(cost quantity.Units) int64 {
 	turn := q.turn()
 	waits := turn == q.next

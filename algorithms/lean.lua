@@ -17,6 +17,7 @@
 -- without rows, and for each 64 bytes of its rows again; FITTING a cost; FINDING when a denied one fits; or PLAINLY all of
 -- that.
 local WORK, OPENING, FITTING, FINDING, PLAINLY = 3500, 16, 6, 40, 12
+local SHADOW, ALTERNATIVE, ALWAYS = 1, 2, 3 -- modes of limits; of the others it is 0
 local now, lost_at, lag = enter()
 if not now then return {lost_at} end
 local commit, remember, repeats, limits_at = num() == 1, num(), num(), arg_at
@@ -70,8 +71,8 @@ local function of_limit(ARGV, at, now)
 end
 
 -- A function for each kind reads a bucket and decides requests of one cost each, and of a sum; known is until when the bucket
--- is known to be there, and alone whether the item has no other. It returns what it read; if the bucket is plain and it can
--- decide, the two numbers; if it has room, whether this is the first charge in the cell (true, or what the field w says where
+-- is known to be there, and alone whether the item has no other and its limit may deny. It returns what it read; if the
+-- bucket is plain and it can decide, the two numbers; if it has room, whether this is the first charge in the cell (true, or what the field w says where
 -- another limit keeps it longer), and the mark if that changes, else false; and whether the bucket is not known to be there.
 local function window(t, key, known, cost, sum, alone)
   local v = redis.pcall('HMGET', key, 'rows', 'c', 'u')
@@ -158,7 +159,8 @@ do
   for i = 1, tonumber(ARGV[at]) do
     at, limits[i] = of_limit(ARGV, at, now)
     if not limits[i] then return {CALENDAR, now} end
-    at = at + 1
+    limits[i].denies = tonumber(ARGV[at + 1]) ~= ALWAYS
+    at = at + 2
   end
   local ts, ones, twos, firsts, marks = {}, {}, {}, {}, {} -- of each bucket of an item
   local left, place, simply = tonumber(ARGV[at + 1]), 1, commit and lost_at == 0
@@ -180,7 +182,8 @@ do
         local t, v, one = limits[tonumber(ARGV[about + 2 * i - 2])]
         if decides[t.kind] then
           v, one, twos[i], firsts[i], marks[i], unseen =
-            decides[t.kind](t, KEYS[place + i], tonumber(ARGV[about + 2 * i - 1]), cost, sum, several == 1)
+            decides[t.kind](t, KEYS[place + i], tonumber(ARGV[about + 2 * i - 1]), cost, sum,
+              several == 1 and t.denies)
           if v[1] then
             read[place + i - 1] = v
             work = work + #v[1] / 64

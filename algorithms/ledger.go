@@ -213,6 +213,9 @@ func (h held) show(l limiter) State {
 	if h.keeps() {
 		s.ExistsUntil = h.Weighs(max(h.cell, h.lastRow())).Add(h.FillTime())
 	}
+	if t, is := l.(*tokens); is && t.owes() && h.Entitlement > 0 && s.ExistsUntil > 0 {
+		s.ExistsUntil = max(s.ExistsUntil, h.expires)
+	}
 	if h.unsure(h.cell) || h.untoldUntil() > h.now {
 		s.Doubt = h.whole
 	}
@@ -272,6 +275,8 @@ type limiter interface {
 	retry(cost quantity.Units) int64
 	// take charges a cost that fits, and returns after how many us its turn comes.
 	take(cost quantity.Units) int64
+	// charge charges a cost whether it fits or not. A token_bucket then owes mostOwed units at most.
+	charge(cost, mostOwed quantity.Units)
 	// spare returns the rights of the current cell that this region can return, beyond kept units.
 	spare(kept quantity.Units) quantity.Units
 	// room returns how many more units of a cell, this one or the next, this region can lend to a

@@ -37,8 +37,8 @@ func (r *rate) written(round func(a quantity.Units, b int64) quantity.Units) (le
 		level, at, mark = round(level, coarser), ceilDiv(at, coarser), ceilDiv(mark, coarser)
 	case b.tick > r.Tick:
 		finer := b.tick / r.Tick
-		level, at, mark = min(level, quantity.Units(MaxUnits/finer))*quantity.Units(finer),
-			at*finer, mark*finer
+		most := quantity.Units(MaxUnits / finer)
+		level, at, mark = max(min(level, most), -most)*quantity.Units(finer), at*finer, mark*finer
 	}
 	return level, at, mark, quantity.StoreTime(at*r.Tick) >= r.lostAt
 }

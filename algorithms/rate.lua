@@ -93,7 +93,8 @@ local function rate_class()
         level, at, mark = round(level, h.tick / tick), ceil_div(at, h.tick / tick), ceil_div(mark, h.tick / tick)
       elseif tick > h.tick then
         local finer = tick / h.tick
-        level, at, mark = math.min(level, floor_div(MAX, finer)) * finer, at * finer, mark * finer
+        local most = floor_div(MAX, finer)
+        level, at, mark = math.max(math.min(level, most), -most) * finer, at * finer, mark * finer
       end
     end
     if at * h.tick < h.lost_at then return nil, nil, nil, false end

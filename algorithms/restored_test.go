@@ -62,9 +62,14 @@ func (s *stores) restore(c algorithms.Restore) algorithms.Restored {
 
 func (s *stores) decide(terms algorithms.Terms, cost quantity.Units) algorithms.Decided {
 	s.t.Helper()
+	return s.decideOn(algorithms.LimitTarget{Target: algorithms.Target{Key: "k", Terms: terms}}, cost)
+}
+
+func (s *stores) decideOn(b algorithms.LimitTarget, cost quantity.Units) algorithms.Decided {
+	s.t.Helper()
 	var c algorithms.Items
 	c.Add(algorithms.Decide{Fence: s.guard(), Commit: true, Costs: []quantity.Units{cost},
-		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "k", Terms: terms}}}})
+		Buckets: []algorithms.LimitTarget{b}})
 	got := must[algorithms.ItemsDecided](s.t)(c.Parse(s.lua.eval(s.t, algorithms.DecideScript,
 		c.Args(), c.Keys()...)))
 	same(s.t, "decide", c, got, c.With(func(d algorithms.Decide) algorithms.Decided {
@@ -183,5 +188,27 @@ func TestUseToldLate(t *testing.T) {
 				t.Errorf("41 admitted beside 60: %+v", d)
 			}
 		})
+	}
+}
+
+// TestLogsThatOwe: Lua and twin agree on logs with few rights and with many that are charged always, one
+// unit at a time, until they have as many entries as one that owes may have, and on until these have
+// left the window.
+func TestLogsThatOwe(t *testing.T) {
+	for _, rights := range []quantity.Units{0, 10, 100} {
+		terms := algorithms.Terms{Kind: algorithms.SlidingWindowLog, Window: 1000, Cell: 334, Tick: 1, Entitlement: rights}
+		s := newStores(t, 1_800_000_000_000_000)
+		s.open(algorithms.Open{Generation: 1})
+		b, most := algorithms.LimitTarget{Target: algorithms.Target{Key: "k", Terms: terms}, Always: true}, quantity.Units(0)
+		for n := range 600 {
+			s.at(s.now + 1 + quantity.StoreTime(n/200*3))
+			most = max(most, s.decideOn(b, 1).Buckets[0].Used)
+			if n%50 == 0 {
+				s.decide(terms, 1)
+			}
+		}
+		if most < 200 {
+			t.Errorf("%d rights: %d used at most: the log did not owe for long", rights, most)
+		}
 	}
 }

@@ -102,10 +102,13 @@ func (r *region) tokensOf(m *moment) (numbers []quantity.StoreTime) {
 
 // own are the acts that a region does by itself.
 func (s *space) own() acts {
-	if s.kind == TokenBucket {
-		return hear.alone() - 1
+	switch {
+	case s.always: // and nothing is assigned
+		return hold.alone() - 1
+	case s.kind == TokenBucket:
+		return hear.alone() - 1 - charge.alone()
 	}
-	return hold.alone() - 1
+	return charge.alone() - 1
 }
 
 // fullPool is the level of the bucket that judges when it is full.
@@ -121,11 +124,11 @@ func (s *space) refillPool(level int16) int16 {
 	return min(level+searchLimit, s.fullPool())
 }
 
-func (s *space) drainPool(level int16) int16 {
+func (s *space) drainPool(level int16, units quantity.Units) int16 {
 	if s.kind != TokenBucket {
 		return level
 	}
-	return level - int16(s.window)
+	return level - int16(int64(units)*s.window)
 }
 
 // envoySpaces are spaces of token buckets, as searched has them of windows.
@@ -142,6 +145,8 @@ var envoySpaces = map[string]struct {
 	"Envoys in both regions, no loans": {50_000, space{kind: TokenBucket, window: 2, cell: 2,
 		cells: 2, burst: [2]quantity.Units{1, 1}, envoyBurst: [2]quantity.Units{1, 1},
 		maxHeld: 2, maxHandBack: 1}},
+	"no Envoys, charged always": {50_000, space{kind: TokenBucket, window: 2, cell: 2, cells: 3,
+		maxLent: 1, maxBack: 1, burst: [2]quantity.Units{1, 1}, always: true}},
 }
 
 // TestEveryReachableStateWithEnvoysKeepsTheCeiling: stores and Envoys never admit what one bucket

@@ -31,7 +31,8 @@ type moment struct {
 	// acts of hearing a row that is no news: known already, or of a finished cell
 	deaf    acts
 	envoy   searchEnvoy
-	results []result // of each act, once tried
+	spent   quantity.Units // of the charge that led here
+	results []result       // of each act, once tried
 }
 
 // act is an act of a region: one of those below, or hear plus the number of a row that the other
@@ -45,6 +46,7 @@ const (
 	promise       // one unit of the next cell
 	giveAhead     // one unit of the next cell back: returns are for the current cell only
 	tick
+	charge       // two units of a limit that is charged always, unless some are owed
 	hold         // one unit of this cell, for an Envoy: these five are of token buckets alone
 	holdUnheard  // the same, and the answer is lost
 	holdAhead    // one unit of the next cell
@@ -54,7 +56,7 @@ const (
 )
 
 var actNames = [hear]string{"admits", "lends", "gives back", "promises", "gives back ahead",
-	"ticks", "holds", "holds without hearing so", "holds ahead", "hands back", "admits unasked"}
+	"ticks", "is charged two", "holds", "holds without hearing so", "holds ahead", "hands back", "admits unasked"}
 
 // result is the moment that an act leads to, and the acts that it opens to the other region:
 // hearing the row that it announced. An act that is refused or changes nothing leads back to its
@@ -63,7 +65,7 @@ type result struct {
 	tried bool
 	to    int32
 	opens acts
-	spent bool // a unit was admitted
+	spent quantity.Units // what was admitted, less what is owed of it
 }
 
 func newRegion(s *space, self int) *region {
@@ -177,7 +179,12 @@ func (r *region) after(id int32, a act) result {
 	m := was.clone()
 	if opens, done := r.do(m, a); done {
 		got.to, got.opens = r.intern(m), opens
-		got.spent = a == admit || a == admitUnasked
+		switch a {
+		case admit, admitUnasked:
+			got.spent = 1
+		case charge:
+			got.spent = m.spent
+		}
 	}
 	was.results[a] = got
 	return got
@@ -200,6 +207,8 @@ func (r *region) do(m *moment, a act) (opens acts, done bool) {
 		return r.lend(m, cell+1, 0, 1)
 	case tick:
 		return 0, r.tick(m)
+	case charge:
+		return 0, r.charge(m)
 	case hold, holdUnheard:
 		return 0, r.hold(m, cell, 1, 0, a == hold)
 	case holdAhead:
@@ -232,6 +241,24 @@ func (r *region) admit(m *moment) bool {
 	}
 	if r.kind != TokenBucket { // whose worlds have one bucket that judges them
 		m.admitted[r.slot(m.now)]++
+	}
+	return true
+}
+
+// charge charges two units, whatever is left. What is owed of them counts nowhere.
+func (r *region) charge(m *moment) bool {
+	b := LimitTarget{Target: Target{Key: "k", Terms: r.terms()}, Always: true, MostOwed: 2}
+	if s := m.store.hold("k", r.terms(), m.now).limiter().state(); s.Free == 0 && s.Used > max(s.Share, r.burst[r.self]) {
+		return false // it would owe ever more
+	}
+	d := m.store.Decide(m.now, Decide{Fence: searchGuard, Commit: true, Costs: []quantity.Units{2},
+		Buckets: []LimitTarget{b}})
+	if d.Status != StatusOK {
+		return false
+	}
+	m.spent = 2 - d.Answers[0].Verdicts[0].Owed
+	if r.kind != TokenBucket {
+		m.admitted[r.slot(m.now)] += quantity.StoreTime(m.spent)
 	}
 	return true
 }

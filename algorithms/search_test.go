@@ -26,6 +26,13 @@ var searched = map[string]struct {
 	"fixed window, clocks a cell apart": {200_000, space{kind: FixedWindow, window: 1, cell: 1,
 		cells: 3, maxLent: 2, maxBack: 1, drift: 1}},
 
+	"fixed window, charged always": {200_000, space{kind: FixedWindow, window: 1, cell: 1,
+		cells: 2, maxLent: 2, maxBack: 1, drift: 1, always: true}},
+	"counter, charged always": {100_000, space{kind: SlidingWindowCounter, window: 2, cell: 2,
+		cells: 3, maxLent: 2, maxBack: 1, always: true}},
+	"log, charged always": {100_000, space{kind: SlidingWindowLog, window: 2, cell: 2,
+		cells: 3, maxLent: 2, maxBack: 1, always: true}},
+
 	"counter": {100_000, space{long: true, kind: SlidingWindowCounter, window: 2, cell: 2,
 		cells: 3, maxLent: 2, maxBack: 2}},
 	"counter of three ticks": {100_000, space{long: true, kind: SlidingWindowCounter, window: 3, cell: 3,

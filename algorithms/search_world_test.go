@@ -32,6 +32,7 @@ type space struct {
 	ahead  [2]quantity.StoreTime
 	drift  int64
 	mutant mutant
+	always bool // the limit is charged always: what was not known before may be charged at any time
 	long   bool // only make long goes through it
 	// Token buckets: tokens that the regions' stores and their Envoys may hold, and the most units
 	// of a cell that a node may ever hold and hand back.
@@ -188,10 +189,8 @@ func (s *search) step(w world, i int, a act) (world, bool) {
 	changed := got.to != w.at[i]
 	w.at[i] = got.to
 	w.may[1-i] |= got.opens
-	if got.spent {
-		w.level = s.drainPool(w.level)
-	}
-	return w, changed || got.spent
+	w.level = s.drainPool(w.level, got.spent)
+	return w, changed || got.spent > 0
 }
 
 // way describes how a visit was reached.

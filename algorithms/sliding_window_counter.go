@@ -144,6 +144,11 @@ func (c *counter) take(cost quantity.Units) int64 {
 	return 0
 }
 
+// charge counts as much as can be counted in ticks.
+func (c *counter) charge(cost, _ quantity.Units) {
+	c.take(min(cost, max(quantity.Units(MaxUnits/c.ticks)-c.used, 0)))
+}
+
 // slack returns S less the estimate and less kept units, now, as a numerator over the ticks of a
 // window.
 func (c *counter) slack(kept quantity.Units) quantity.Units {

@@ -229,6 +229,9 @@ kinds.sliding_window_counter = function()
     return 0
   end
 
+  -- charge counts as much as can be counted in ticks.
+  function Counter:charge(cost) self:take(math.min(cost, math.max(floor_div(MAX, self.h.ticks) - self.used, 0))) end
+
   -- slack returns what is left of S now, beyond kept units.
   function Counter:slack(kept)
     local h = self.h

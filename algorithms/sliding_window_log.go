@@ -149,6 +149,25 @@ func (l *log) take(cost quantity.Units) int64 {
 	return 0
 }
 
+// owedEntries is how many entries a log that owes has at most, or as many as it has rights.
+const owedEntries = 64
+
+// charge enters the cost. If the log owes and has many entries, the newest takes it and becomes one of
+// now. So its units leave the window later, never sooner.
+func (l *log) charge(cost, _ quantity.Units) {
+	cost = min(cost, MaxUnits-l.used)
+	n := len(l.entries)
+	if n > 0 && quantity.Units(n) >= max(l.rights(l.now), owedEntries) && l.entries[n-1].at < l.now {
+		newest := l.entries[n-1]
+		l.entries, l.used = l.entries[:n-1], l.used-newest.units
+		l.count(CellAt(newest.at, l.Cell), -newest.units)
+		cost += newest.units
+	}
+	if cost > 0 {
+		l.take(cost)
+	}
+}
+
 // count adds to the units of a cell.
 func (l *log) count(cell quantity.Cell, units quantity.Units) {
 	put(&l.sums, cell, l.sums[cell]+units)

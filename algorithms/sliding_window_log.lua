@@ -10,6 +10,7 @@
 -- other hold more entries together than fit into one (but for the first and the last), so that there are not many,
 -- whatever was refunded.
 local ENTRIES = 64 -- entries of a piece, after which a new one is begun
+local OWED = 64 -- entries of a log that owes, or as many as it has rights
 local NEWEST = 16 -- entries that are refunded at a time
 
 kinds.sliding_window_log = function()
@@ -393,6 +394,24 @@ kinds.sliding_window_log = function()
     local sums, cell = self.sums, self.h.cell
     if sums then sums[cell] = (sums[cell] or 0) + cost end
     return 0
+  end
+
+  -- charge enters the cost. If the log owes and has many entries, the newest takes it and becomes one of now. So its units
+  -- leave the window later, never sooner.
+  function Log:charge(cost)
+    local h = self.h
+    cost = math.min(cost, MAX - self.used)
+    if self.taken == 0 and self.used >= OWED then
+      local queue, n = self:pieces(), 0
+      for _, p in ipairs(queue:pieces()) do n = n + p.n end
+      if n >= math.max(self.share, OWED) then
+        local newest = queue:newest()
+        if newest < h.now then
+          cost, self.steps = cost + self:refund(newest, floor_div(newest, h.length), MAX), false
+        end
+      end
+    end
+    if cost > 0 then self:take(cost) end
   end
 
   function Log:spare(kept) return self.share - self.used - kept end

@@ -172,9 +172,25 @@ func (t *tokens) take(cost quantity.Units) int64 {
 	return 0
 }
 
-func (t *tokens) spare(kept quantity.Units) quantity.Units { return t.share(t.cell) - kept }
+func (t *tokens) charge(cost, mostOwed quantity.Units) {
+	most := min(mostOwed, quantity.Units(MaxUnits/t.ticks))
+	t.take(min(cost, max(t.free()+most, 0)))
+}
+
+// owes reports whether the level is below zero. Then the rate is needed here: it is not lent.
+func (t *tokens) owes() bool { return t.level < 0 }
+
+func (t *tokens) spare(kept quantity.Units) quantity.Units {
+	if t.owes() {
+		return 0
+	}
+	return t.share(t.cell) - kept
+}
 
 func (t *tokens) room(cell quantity.Cell, _ string, kept quantity.Units) quantity.Units {
+	if t.owes() {
+		return 0
+	}
 	return t.share(cell) - kept
 }
 
@@ -223,4 +239,7 @@ func (t *tokens) save() {
 		return
 	}
 	t.write(t.level, t.at, t.mark)
+	if t.owes() && t.Entitlement > 0 {
+		t.bucket.expires = max(t.bucket.expires, t.now.Add(t.resetAfter()))
+	}
 }

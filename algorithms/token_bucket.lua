@@ -141,9 +141,17 @@ kinds.token_bucket = function()
     return 0
   end
 
-  function Tokens:spare(kept) return self:share(self.h.cell) - kept end
+  function Tokens:charge(cost, most)
+    most = math.min(most, floor_div(MAX, self.h.ticks))
+    self:take(math.min(cost, math.max(self:tokens() + most, 0)))
+  end
 
-  function Tokens:room(cell, _, kept) return self:share(cell) - kept end
+  -- owes says whether the level is below zero. Then the rate is needed here: it is not lent.
+  function Tokens:owes() return self.level < 0 end
+
+  function Tokens:spare(kept) return self:owes() and 0 or self:share(self.h.cell) - kept end
+
+  function Tokens:room(cell, _, kept) return self:owes() and 0 or self:share(cell) - kept end
 
   function Tokens:room_burst(kept)
     if not is_open(self.h, self.h.cell) then return 0 end
@@ -173,6 +181,14 @@ kinds.token_bucket = function()
   function Tokens:reset()
     self:make_full(self:full(self.h.cell))
     self.dirty = true
+  end
+
+  -- save also keeps a bucket that owes until it is full.
+  local save = Tokens.save
+  function Tokens:save()
+    save(self)
+    local h = self.h
+    if self.dirty and self:owes() and h.entitlement > 0 then keep(h, false, h.now + self:reset_after()) end
   end
 
   return Tokens

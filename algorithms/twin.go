@@ -198,7 +198,7 @@ func (w *Twin) Decide(t quantity.StoreTime, c Decide) Decided {
 		}
 		d.Buckets = append(d.Buckets, s)
 	}
-	if c.Once != "" && !again && c.Commit && d.Answers[0].Admitted {
+	if c.Once != "" && !again && c.Commit && (d.Answers[0].Admitted || c.charges()) {
 		put(&w.decided, c.Once, remembered{Decided: d})
 	}
 	return d
@@ -230,7 +230,7 @@ func answer(open []limiter, c *Decide, request int, lag int64) Answer {
 		if target.Alternative {
 			alternatives++
 		}
-		if cost := c.Cost(request, i); !l.fits(cost) {
+		if cost := c.Cost(request, i); !target.Always && !l.fits(cost) {
 			a.Verdicts[i].Retry = l.retry(cost)
 			a.Admitted = a.Admitted && !target.alone()
 			if target.Alternative {
@@ -242,10 +242,14 @@ func answer(open []limiter, c *Decide, request int, lag int64) Answer {
 		a.Admitted = false
 	}
 	for i, l := range open {
-		if a.Admitted && a.Verdicts[i].Retry == 0 {
-			a.Verdicts[i].Delay = l.take(c.Cost(request, i))
+		v, cost := &a.Verdicts[i], c.Cost(request, i)
+		switch {
+		case c.Buckets[i].Always:
+			v.Owed = max(cost-max(l.state().Free, 0), 0)
+			l.charge(cost, c.Buckets[i].MostOwed)
+		case a.Admitted && v.Retry == 0:
+			v.Delay = l.take(cost)
 		}
-		v := &a.Verdicts[i]
 		v.Remaining = l.state().Free
 		if v.Retry > 0 {
 			v.Retry += lag

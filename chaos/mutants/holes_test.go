@@ -34,6 +34,10 @@ var holes = []hole{
 	{group: "arithmetic", name: "denied request spending another limit's units"},
 	{group: "arithmetic", name: "decisions that share a script call"},
 
+	{group: "owed", name: "what is owed is forgotten"},
+	{group: "owed", name: "charge that is swallowed"},
+	{group: "owed", name: "refill lent below zero"},
+
 	{group: "time", name: "step back reopening a cell"},
 	{group: "time", name: "step forward expiring the ledger, then back"},
 	{group: "time", name: "mark poisoned by a far future"},

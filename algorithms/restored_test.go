@@ -212,3 +212,23 @@ func TestLogsThatOwe(t *testing.T) {
 		}
 	}
 }
+
+// TestAFullWindowIsChargedAllTheSame: a plain bucket that has no room is charged by the scripts as by the
+// twin, of each kind.
+func TestAFullWindowIsChargedAllTheSame(t *testing.T) {
+	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter,
+		algorithms.SlidingWindowLog, algorithms.TokenBucket} {
+		terms := algorithms.Terms{Kind: kind, Window: 1_000_000, Cell: 1_000_000, Tick: 1, Entitlement: 10}
+		if kind.Bucket() {
+			terms.Burst = 10
+		}
+		s := newStores(t, 1_800_000_000_000_000)
+		s.open(algorithms.Open{Generation: 1})
+		b := algorithms.LimitTarget{Target: algorithms.Target{Key: "k", Terms: terms}, Always: true, MostOwed: 100}
+		for i, owed := range []quantity.Units{0, 4, 7} {
+			if got := s.decideOn(b, 7).Answers[0].Verdicts[0].Owed; got != owed {
+				t.Errorf("%s, charge %d: %d owed, want %d", kind, i, got, owed)
+			}
+		}
+	}
+}

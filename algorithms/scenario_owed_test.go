@@ -125,4 +125,6 @@ func TestALogThatOwesHasFewEntries(t *testing.T) {
 	equal(t, "entries", len(l.Twin.bucket("k").entries), 64)
 	at(100_000 + 62) // the first 63 have left the window
 	equal(t, "used, some time later", l.state().Used, 937)
+	at(100_000 + 900) // before the newest does
+	equal(t, "used, some time later", l.state().Used, 937)
 }

@@ -44,8 +44,8 @@ type LimitTarget struct {
 	Alternative bool
 	// Always says that the cost is charged whole, whatever is left (charge: always): it is known only
 	// afterwards. Such a limit takes no part in the denial of others, and their denial none in its
-	// charge. What did not fit is owed (Verdict.Owed). It is not an alternative limit, nor one of a
-	// leaky_bucket.
+	// charge. What did not fit is owed (Verdict.Owed). It is not an alternative limit. Of a leaky_bucket
+	// it is implausible.
 	Always bool
 	// MostOwed is how many units a token_bucket that is charged always may owe, at most as many as are
 	// refilled within MaxUnits us. What is charged beyond is forgiven.
@@ -82,6 +82,11 @@ func (c *Decide) Cost(request, bucket int) quantity.Units {
 // charges reports whether any limit is charged always.
 func (c *Decide) charges() bool {
 	return slices.ContainsFunc(c.Buckets, func(b LimitTarget) bool { return b.Always })
+}
+
+// chargesQueue reports whether a leaky_bucket would be charged always.
+func (c *Decide) chargesQueue() bool {
+	return slices.ContainsFunc(c.Buckets, func(b LimitTarget) bool { return b.Always && b.Terms.Kind == LeakyBucket })
 }
 
 // requests returns how many requests are decided.

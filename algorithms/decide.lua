@@ -133,7 +133,10 @@ local function opened(places)
   return true
 end
 
-local function plausible(costs, key, each)
+local function plausible(places, costs, key, each)
+  for _, place in ipairs(places) do
+    if held[place].mode == ALWAYS and not buckets[place].charge then return false end -- a queue's turns are promises
+  end
   if key and (each or #costs ~= 1) or #costs > COSTS then return false end -- one answer cannot be that of several
   for _, cost in ipairs(costs) do
     if not (cost >= 1 and cost <= MAX and cost % 1 == 0) then return false end
@@ -150,7 +153,7 @@ local function item(key, places, costs, each)
     if done then return end
   end
   if not opened(places) then return end
-  if not plausible(costs, key, each) then return fail(IMPLAUSIBLE) end
+  if not plausible(places, costs, key, each) then return fail(IMPLAUSIBLE) end
   reply[n + 1], reply[n + 2], reply[n + 3] = OK, now, too_often and 2 or 0
   n = n + 3
   local charged = false

@@ -266,7 +266,7 @@ func (h *history) item(t *rapid.T) algorithms.Decide {
 		b := algorithms.LimitTarget{Target: algorithms.Target{Key: key, Terms: h.terms(t, key),
 			ExistsUntil: h.known(t, key)}, Shadow: mode == 0, Alternative: mode > 4 && mode < 7}
 		// What is owed without a rate is forgotten with the key, when Redis alone knows.
-		if mode > 6 && b.Terms.Kind != algorithms.LeakyBucket && h.buckets[key].Entitlement > 0 {
+		if mode > 6 && h.buckets[key].Entitlement > 0 {
 			b.Always, b.MostOwed = true, rapid.SampledFrom([]quantity.Units{0, 3, 40, 1000}).Draw(t,
 				"most owed")
 		}

@@ -113,8 +113,8 @@ func (q *queue) retry(cost quantity.Units) int64 {
 	return q.until(max(room, q.turn()-q.longest(), ceilDiv(int64(q.closed()), q.Tick)))
 }
 
-// charge: a queue is never charged always.
-func (q *queue) charge(_, _ quantity.Units) {}
+// charge is not called: a Decide that would is implausible, since turns are promises.
+func (q *queue) charge(_, _ quantity.Units) { panic("a queue is charged always") }
 
 func (q *queue) take(cost quantity.Units) int64 {
 	turn := q.turn()

@@ -93,8 +93,6 @@ kinds.leaky_bucket = function()
     return self:wait(math.max(room, self:turn_of() - h.longest, ceil_div(closed(h), h.tick)))
   end
 
-  function Queue:charge() end -- a queue is never charged always
-
   function Queue:take(cost)
     local turn, work = self:turn_of(), cost * self.h.ticks
     local waits = turn == self.mark

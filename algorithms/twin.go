@@ -177,7 +177,7 @@ func (w *Twin) Decide(t quantity.StoreTime, c Decide) Decided {
 		}
 		open, at[i] = append(open, h.limiter()), h
 	}
-	if c.Once != "" && (c.PerBucket || len(c.Costs) != 1) || len(c.Costs) > MaxCosts {
+	if c.Once != "" && (c.PerBucket || len(c.Costs) != 1) || len(c.Costs) > MaxCosts || c.chargesQueue() {
 		return Decided{Head: Head{Status: StatusImplausible, Now: now}}
 	}
 	d := Decided{Head: head, TooOften: again}

@@ -1,26 +1,24 @@
 -- decide: items in order, each a list of requests on the same buckets, in order. All buckets of a request are checked,
--- then all are charged; a denial spends nothing anywhere. A shadow limit never denies; an
--- alternative limit does if all alternative limits of the request do. One that is charged always does not, and is charged
--- whatever the others say. A bucket stands once in the call,
--- however many items are about it, and each finds what those before it left. What lean.lua decides it writes at once; of the
--- others nothing is written before all are decided. An item that cannot be decided says why, and the others are decided all the
--- same. An item with a request of its
--- own may be remembered under a key, so that the request is charged once if it is sent again, so many times: beyond them it
--- is decided as one without a key, and what is remembered stays.
+-- then all are charged; a denial spends nothing anywhere. A shadow limit never denies; an alternative limit does if all
+-- alternative limits of the request do. One that is charged always does not, and is charged whatever the others say. A bucket
+-- stands once in the call, however many items are about it, and each finds what those before it left. What lean.lua decides it
+-- writes at once; of the others nothing is written before all are decided. An item that cannot be decided says why, and the
+-- others are decided all the same. An item with a request of its own may be remembered under a key, so that the request is
+-- charged once if it is sent again, so many times: beyond them it is decided as one without a key, and what is remembered stays.
 -- The simple items come first: of one cost, or of one several times, on buckets that no other item is about.
 -- KEYS: token, the buckets of the simple items, the other buckets, the keys to remember items under, in the order of those.
 -- ARGV: guard, commit, ms to remember for, how often to answer what is remembered; number of limits, per limit: terms, MODE,
--- how much may be owed of one that is charged always;
--- number of simple items, and these as lean.lua says; number of other buckets, per bucket: the place of its limit, until when
--- it is known to be there; per item: 1 if it is to be remembered, number of buckets, their places, number of costs, costs;
--- the number of costs is -1 of one request with a cost for each of its buckets.
+-- how much may be owed of one that is charged always; number of simple items, and these as lean.lua says; number of other
+-- buckets, per bucket: the place of its limit, until when it is known to be there; per item: 1 if it is to be remembered, number
+-- of buckets, their places, number of costs, costs; the number of costs is -1 of one request with a cost for each of its buckets.
 -- Redis serves nobody else meanwhile: when a call has done much work, the items that are left are not answered, and come
 -- with another call. Its first item always is.
 -- Reply: now, how far the clock is behind it; per simple item what lean.lua says; then per simple item that it left, and per
 -- other item: LATER (the last such are left out); or LOST, now, when, and the place in the item of a bucket that must be restored
 -- first; or UNREADABLE and what Redis says; or IMPLAUSIBLE; else OK, now, 1 if it is repeated or 2 if it was too often, per
--- request {admitted, per bucket {remaining, retry, delay}}, per bucket its state; retry is 0 where the bucket had room; of a limit
--- that is charged always delay is what did not fit of the cost. Retry, delay and reset count from what the clock shows, which after a step back is behind the mark.
+-- request {admitted, per bucket {remaining, retry, delay}}, per bucket its state. Retry is 0 where the bucket had room. Of a
+-- limit that is charged always delay is what did not fit of the cost. Else retry, delay and reset count from what the clock
+-- shows, which after a step back is behind the mark.
 -- lean.lua comes first: it reads the call's beginning and decides the simple items on plain buckets.
 local COSTS = 64 -- requests of one item
 local limits, held, buckets, items_at = {}, {}, {}, arg_at

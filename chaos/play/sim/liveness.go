@@ -205,7 +205,7 @@ func (b *bucket) calm(r *region) (row int) {
 	}
 	for _, n := range r.nodes {
 		forgot := n.forgot > 0 && !n.toldByCopies(lost.at)
-		if n.gone || n.unheard || forgot && max(lost.at-n.forgot, n.forgot-lost.at) < b.memory() {
+		if n.gone || n.unheard && r.w.now-n.added < b.memory() || forgot && max(lost.at-n.forgot, n.forgot-lost.at) < b.memory() {
 			return journalLost
 		}
 	}

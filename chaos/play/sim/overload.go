@@ -127,7 +127,7 @@ func (n *node) checkAnswered(rq *request) {
 	if n.w.plan.Together > 1 { // it may be in one call with any other
 		wait = max(wait, slices.Max(patience))
 	}
-	if trips := max(4*n.w.plan.Shards, int(n.w.plan.Together)); n.w.plan.Together > 1 || n.w.spans(rq) {
+	if trips := max(4*n.w.plan.Shards, int(n.w.plan.Together)); n.w.plan.Together > 1 || n.w.spans(rq.under) {
 		wait += time.Duration(trips) * (n.way.Deadline() + queue.AnswerBefore)
 	}
 	if took := span(n.w.now - rq.asked); rq.pauses == n.pauses && n.w.now >= n.paused && took > wait {

@@ -174,7 +174,7 @@ func (n *node) decided(rq *request, d admit.Decision) {
 	for _, b := range rq.buckets {
 		own, earlier := asLimit(d, b)
 		if !rq.old && !earlier && d.At != 0 && !d.FromMemory && d.Limit == b.limit.policy.Name {
-			if d.Reason != admit.Never || len(rq.buckets) == 1 { // else it may be the time of another shard
+			if d.Reason != admit.Never || !n.w.spans(rq.buckets) { // else it may be the time of another shard
 				n.checkTime(rq, b, d.At)
 			}
 			n.hears()

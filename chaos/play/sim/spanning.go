@@ -46,10 +46,10 @@ func (p *Plan) light() bool {
 	return all.Load() <= algorithms.MaxLoad
 }
 
-// spans reports whether a request that a node is asked to decide is in several shards.
-func (w *world) spans(rq *request) bool {
-	return slices.ContainsFunc(rq.under, func(b *bucket) bool {
-		return store.ShardOf(w.keyOf(b)) != store.ShardOf(w.keyOf(rq.under[0]))
+// spans reports whether the buckets of a request are in several shards.
+func (w *world) spans(all []*bucket) bool {
+	return slices.ContainsFunc(all, func(b *bucket) bool {
+		return store.ShardOf(w.keyOf(b)) != store.ShardOf(w.keyOf(all[0]))
 	})
 }
 

@@ -54,7 +54,7 @@ var (
 	regionFields   = []string{"weight"}
 	limitFields    = append([]string{
 		"name", "alias", "domain", "key", "match", "entries", "replaces", "algorithm", "limit", "window", "timezone", "starts", "burst", "weights",
-		"assign",
+		"max_debt", "assign",
 	}, settingNames()...)
 )
 

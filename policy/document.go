@@ -152,6 +152,11 @@ type Limit struct {
 	Alternative bool
 	// Consistency is Prefetch only for a FixedWindow or SlidingWindowCounter that is no shadow.
 	Consistency Consistency
+	// Charge is ChargeAlways never for a LeakyBucket, with Prefetch or with Assign.
+	Charge Charge
+	// MaxDebt is how many units a TokenBucket that is charged always may owe in each region; 0 for
+	// other limits. What is charged beyond is forgiven.
+	MaxDebt quantity.Units
 	// Assign says how Envoys may be assigned parts of the limit; nil: they may not.
 	Assign *Assign
 

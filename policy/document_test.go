@@ -27,6 +27,7 @@ func usual(l Limit) Limit {
 	l.Alias, l.Weights = l.Name, []quantity.Units{20, 40, 40}
 	l.BorrowingLimit, l.LendingLimit = Unlimited, DefaultLendingLimit
 	l.OnExhausted, l.OnStoreFailure, l.Consistency = ExhaustedDeny, StoreFailureLocal, Exact
+	l.Charge = ChargeAdmitted
 	return l
 }
 
@@ -60,6 +61,7 @@ func TestParseFillsEveryField(t *testing.T) {
 		OnExhausted:    ExhaustedBorrow,
 		OnStoreFailure: StoreFailureDeny,
 		Consistency:    Exact,
+		Charge:         ChargeAdmitted,
 		Shadow:         true,
 	}, usual(Limit{
 		Index:        1,

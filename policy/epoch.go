@@ -141,6 +141,10 @@ func (l *Limit) further() (e encoding) {
 			e.text(code)
 		}
 	}
+	if l.MaxDebt > 0 {
+		e.text("max_debt")
+		e.integer(int64(l.MaxDebt))
+	}
 	if a := l.Assign; a != nil {
 		e.text("assign")
 		e.integer(int64(a.TTL))

@@ -127,7 +127,7 @@ func checkCounted(t *testing.T, l *Limit) {
 	if l.Assign != nil {
 		checkAssigned(t, l)
 	}
-	exact := algorithms.Tick(l.Algorithm, max(l.Limit, l.Burst), l.Window.Microseconds()) > 0
+	exact := algorithms.Tick(l.Algorithm, l.Largest(), l.Window.Microseconds()) > 0
 	if _, ok := l.Calendar(); ok != (l.Period != "") || ok && l.Algorithm != FixedWindow {
 		t.Errorf("limits[%d] = %+v with a calendar: %v", l.Index, l, ok)
 	}

@@ -68,7 +68,7 @@ func admitted(l *Limit, all []asked) (those []asked) {
 	terms := algorithms.Terms{Kind: l.Algorithm, Entitlement: l.Limit, Burst: l.Burst,
 		Window: l.Window.Microseconds(),
 		Cell:   algorithms.CellLength(l.Algorithm, l.Window.Microseconds()),
-		Tick:   algorithms.Tick(l.Algorithm, max(l.Limit, l.Burst), l.Window.Microseconds())}
+		Tick:   algorithms.Tick(l.Algorithm, l.Largest(), l.Window.Microseconds())}
 	const begin = quantity.StoreTime(1_200_000_000) // where a window of each length begins
 	var store algorithms.Twin
 	store.Open(begin, algorithms.Open{Generation: 1, Region: "eu", Epoch: "1-e"})

@@ -105,6 +105,7 @@ var beyondSchema = regexp.MustCompile(strings.Join([]string{
 	"bytes long$", // a schema counts characters
 	"is no time to live of an assignment", "is less than a token for each", "leaves the stores less than two tokens",
 	"too large a part of a window of", "is less than an assignment of a token a second",
+	"over ten years to be covered", "is too large for charge: always", // arithmetic
 	"is less than a unit a second", // of assign, beside other fields
 }, "|"))
 

@@ -55,6 +55,8 @@ var settings = []setting{
 	settingOf("shadow", codedLast, false, strictyaml.Value.Bool, func(l *Limit) *bool { return &l.Shadow }),
 	settingOf("alternative", codedApart, false, strictyaml.Value.Bool,
 		func(l *Limit) *bool { return &l.Alternative }),
+	settingOf("charge", codedApart, ChargeAdmitted, oneOf(ChargeAdmitted, ChargeAlways),
+		func(l *Limit) *Charge { return &l.Charge }),
 }
 
 func settingOf[T any](name string, c coding, usual T, read func(strictyaml.Value) T, of func(*Limit) *T) setting {
@@ -126,6 +128,7 @@ func readSettings(o strictyaml.Object, l *Limit) {
 	if l.Consistency == Prefetch {
 		checkPrefetch(o.At("consistency"), l)
 	}
+	readDebt(o, l)
 }
 
 // checkPrefetch checks whether nodes may hold units. Where use does not count by cells alone, units

@@ -35,7 +35,7 @@ func (d *Document) warn(entries []source) {
 func (s source) warnings() []Warning {
 	var found []Warning
 	for _, check := range []func(source) []Warning{homeMode, unbounded, reserved, neverBorrows, impatient,
-		shortCells, meantPeriod, unassigned} {
+		shortCells, meantPeriod, unassigned, keepsWhileOwing} {
 		found = append(found, check(s)...)
 	}
 	return found

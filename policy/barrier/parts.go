@@ -57,7 +57,7 @@ func (e Entry) Terms() Terms {
 		return Terms{p.Limit, p.Largest, p.Home, quantity.PPM(p.Lending), quantity.PPM(p.Borrowing)}
 	}
 	limit, _ := e.Limit.Shared()
-	return Terms{limit, max(e.Limit.Limit, e.Limit.Burst), e.Limit.Home(), quantity.PPM(e.Limit.LendingLimit),
+	return Terms{limit, e.Limit.Largest(), e.Limit.Home(), quantity.PPM(e.Limit.LendingLimit),
 		quantity.PPM(e.Limit.BorrowingLimit)}
 }
 

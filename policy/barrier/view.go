@@ -238,7 +238,7 @@ func over(l *policy.Limit, at quantity.StoreTime) quantity.StoreTime { return te
 func termsOf(l *policy.Limit) algorithms.Terms {
 	window := l.Window.Microseconds()
 	t := algorithms.Terms{Kind: l.Algorithm, Window: window, Cell: l.Cell().Microseconds(),
-		Tick: algorithms.Tick(l.Algorithm, max(l.Limit, l.Burst), window)}
+		Tick: algorithms.Tick(l.Algorithm, l.Largest(), window)}
 	if c, ok := l.Calendar(); ok {
 		t.Calendar = c
 	}

@@ -289,6 +289,9 @@ func values(l *policy.Limit, d *policy.Document) (all map[string]string, names [
 			say("burst "+r, split.Bursts[r].String())
 		}
 	}
+	if l.MaxDebt > 0 {
+		say("max_debt", fmt.Sprint(l.MaxDebt))
+	}
 	if a := l.Assign; a != nil {
 		say("assign ttl", policy.FormatWindow(a.TTL))
 		say("assign no_assignment", fmt.Sprint(a.NoAssignment))

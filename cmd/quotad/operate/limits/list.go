@@ -28,7 +28,8 @@ keys and to another for others. BURST is that of all regions together, CELL the 
 and lent. MODE home is for limits too small to be split: each key has a home region whose split is all of it, from
 which the others borrow. With "reserve" each region keeps that part of its split out of its store, for nodes that
 cannot reach it. With "Envoys hold" so many tokens of the burst are theirs (assign); with "to Envoys too" they are
-assigned units of a window. The split is without what they admit while they have no assignment.`,
+assigned units of a window. With "charged always" a cost that is reported afterwards counts although nothing is left
+(charge: always). The split is without what they admit while they have no assignment.`,
 		Args:              command.OneArgument("limits document", "limits.yaml"),
 		ValidArgsFunction: command.CompleteYAML,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -70,6 +71,8 @@ type listedLimit struct {
 	Assign       *listedAssign      `json:"assign,omitempty"`
 	Shadow       bool               `json:"shadow"`
 	Consistency  policy.Consistency `json:"consistency"`
+	Charge       policy.Charge      `json:"charge"`
+	MaxDebt      quantity.Units     `json:"max_debt,omitempty"` // in each region
 	Entitlements map[string]units   `json:"entitlements"`     // by region
 	Bursts       map[string]units   `json:"bursts,omitempty"` // by region
 }
@@ -106,7 +109,7 @@ func listed(l *policy.Limit, regions []string) listedLimit {
 	listed := listedLimit{Name: l.Name, Domain: l.Domain, Key: l.Key, Algorithm: l.Algorithm,
 		Limit:  l.Limit,
 		Window: windowWords(l), Burst: l.Burst, Cell: cellWords(l), Home: l.Home(),
-		Shadow: l.Shadow, Consistency: l.Consistency}
+		Shadow: l.Shadow, Consistency: l.Consistency, Charge: l.Charge, MaxDebt: l.MaxDebt}
 	if l.Reserve() > 0 {
 		listed.Reserve = json.Number(l.Reserve().String())
 	}
@@ -177,6 +180,9 @@ func (l listing) print(w io.Writer) error {
 		name := limit.Name
 		if limit.Shadow {
 			name += " (shadow)"
+		}
+		if limit.Charge == policy.ChargeAlways {
+			name += " (charged always)"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s", name, limit.Domain,
 			strings.Join(limit.Key, ","), conditions(limit.Match),

@@ -100,7 +100,7 @@ local function request(places, cost, each)
     if h.mode == ALWAYS then
       delay, charged = math.max(cost - s:free(), 0), true -- what it owes
       s:charge(cost, h.most_owed)
-      if delay > 0 then work = work + FINDING * crowd(h) end
+      if delay > 0 then wait, work = s:retry(1), work + FINDING * crowd(h) end
     elseif admitted and wait == 0 then
       delay = s:take(cost)
       if delay > 0 then delay = delay + lag end

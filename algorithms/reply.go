@@ -82,8 +82,9 @@ type State struct {
 // Verdict is the outcome of one cost on one bucket.
 type Verdict struct {
 	Remaining quantity.Units // units that still fit after the request
-	// Retry is 0 if there was room, or if the limit is charged always. Otherwise the cost fits after
-	// so many us if nothing else happens; -1: never on the entitlement alone.
+	// Retry is 0 if there was room. Otherwise the cost fits after so many us if nothing else happens;
+	// -1: never on the entitlement alone. Of a cost that was charged always and is owed it is when a
+	// unit fits again.
 	Retry int64
 	// Owed is what did not fit of a cost that was charged always: 0, or the cost less what was left.
 	Owed  quantity.Units

@@ -225,7 +225,7 @@ func (t *tokens) refundNewest(units quantity.Units) (quantity.Units, Refusal) {
 }
 
 func (t *tokens) book(_ quantity.Cell, units quantity.Units) bool {
-	t.take(units)
+	t.charge(units, MaxUnits)
 	return true
 }
 

@@ -174,7 +174,7 @@ kinds.token_bucket = function()
   end
 
   function Tokens:book(_, units)
-    self:take(units)
+    self:charge(units, MAX)
     return true
   end
 

@@ -246,7 +246,9 @@ func answer(open []limiter, c *Decide, request int, lag int64) Answer {
 		switch {
 		case c.Buckets[i].Always:
 			v.Owed = max(cost-max(l.state().Free, 0), 0)
-			l.charge(cost, c.Buckets[i].MostOwed)
+			if l.charge(cost, c.Buckets[i].MostOwed); v.Owed > 0 {
+				v.Retry = l.retry(1)
+			}
 		case a.Admitted && v.Retry == 0:
 			v.Delay = l.take(cost)
 		}

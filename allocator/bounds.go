@@ -70,6 +70,9 @@ type Exposure struct {
 	// Reserve is v, the part of its entitlement that each region keeps out of its store, in parts
 	// per million. It matters with FailLocal only.
 	Reserve quantity.PPM
+	// MaxDebt is the most that a region may owe of a token bucket that is charged always. Of any other
+	// limit it is 0.
+	MaxDebt quantity.Units
 
 	Nodes int64 // n, how many nodes each region is configured with, at least 1
 	// Rate is r, the units a region admits in a second. 0: as many as the limit allows on average,
@@ -171,8 +174,22 @@ func (e Exposure) lendsBurst(h Holding) quantity.Units {
 // can admit, always in the same order. Each bound is for one mishap: the bounds of two at once may
 // add up.
 func Bounds(e Exposure) []Bound {
-	return slices.Concat(e.storeLost(), e.staleReplica(), e.secondStore(), e.liveCopy(),
+	return slices.Concat(e.storeLost(), e.debtLost(), e.staleReplica(), e.secondStore(), e.liveCopy(),
 		e.keyDeleted(), e.local(), e.late(), e.clocksApart(), e.set())
+}
+
+// Owes returns bounds for each region of a limit that is charged always, if everybody asks first:
+// owed is the most that the region owes at any time, and above is the most that is charged there above
+// the ceiling each time it runs out. Both are what was in flight there when it last ran out: at most
+// inFlight uses, each of at most cost units. A bucket owes no more than MaxDebt: what is above that is
+// forgiven, but it was used.
+func (e Exposure) Owes(inFlight int64, cost quantity.Units) (owed, above quantity.Units) {
+	above, _ = mulDiv(cost, inFlight, 1)
+	above = min(above, MaxExcess)
+	if e.MaxDebt > 0 {
+		return min(above, e.MaxDebt), above
+	}
+	return above, above
 }
 
 // each computes a bound for each region, for the key with the largest bound.

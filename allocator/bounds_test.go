@@ -133,6 +133,14 @@ func TestBoundsOfEachAlgorithm(t *testing.T) {
 				"key-deleted":  {0, 97 + 32}, "local": {12, 36},
 				"live-copy": {0, 17, 97 + 32}, "clocks-apart": {54}, "clock-back": {0, 97 + 81}, "reset": {97},
 				"policy-change": {0}, "fenced-alive": {97 + 970}}},
+		"token_bucket that is charged always": {func(e *Exposure) {
+			e.Kind, e.MaxDebt = algorithms.TokenBucket, 5000
+		}, map[string][]quantity.Units{
+			"store-lost": {0, 5000}, "stale-replica": {97, 400, 1000 + 100},
+			"second-store": {0, 97, 400, 1000 + 100},
+			"key-deleted":  {0, 97 + 32}, "local": {12, 36},
+			"live-copy": {0, 17, 97 + 32}, "clocks-apart": {54}, "clock-back": {0, 97 + 81}, "reset": {97},
+			"policy-change": {0}, "fenced-alive": {97 + 970}}},
 		"leaky_bucket": {func(e *Exposure) { e.Kind = algorithms.LeakyBucket },
 			map[string][]quantity.Units{
 				"store-lost": {0}, "stale-replica": {40, 400, 970},
@@ -288,6 +296,39 @@ func TestBoundsByRegion(t *testing.T) {
 	}
 }
 
+// TestDebtIsForgivenByRegion: each region's store may lose all that the region may owe.
+func TestDebtIsForgivenByRegion(t *testing.T) {
+	b := exposed(func(e *Exposure) { e.Kind, e.MaxDebt = algorithms.TokenBucket, 5000 }).debtLost()
+	if len(b) != 1 || b[0].Formula != "max_debt, once" ||
+		!slices.Equal(b[0].Regions, []quantity.Units{5000, 5000, 5000}) {
+		t.Errorf("%+v", b)
+	}
+}
+
+// TestOwes: what is in flight is owed, of a bucket at most its max_debt, and all of it is above the
+// ceiling.
+func TestOwes(t *testing.T) {
+	for _, c := range []struct {
+		inFlight            int64
+		cost, maxDebt       quantity.Units
+		wantOwed, wantAbove quantity.Units
+	}{
+		{8, 100, 0, 800, 800},
+		{8, 100, 801, 800, 800},
+		{8, 100, 500, 500, 800},
+		{1, 1, 1, 1, 1},
+		{1 << 51, 1 << 51, 0, MaxExcess, MaxExcess},
+		{1 << 51, 1 << 51, 7, 7, MaxExcess},
+		{4, 1 << 51, 0, MaxExcess, MaxExcess},
+		{4, 1<<51 - 1, 0, MaxExcess - 4, MaxExcess - 4},
+	} {
+		owed, above := Exposure{MaxDebt: c.maxDebt}.Owes(c.inFlight, c.cost)
+		if owed != c.wantOwed || above != c.wantAbove {
+			t.Errorf("%+v: %d owed, %d above the ceiling", c, owed, above)
+		}
+	}
+}
+
 // TestHomeMode: the home region of a key holds all, may lend all, and admits nothing without its
 // store.
 func TestHomeMode(t *testing.T) {
@@ -372,6 +413,7 @@ func anyExposure(t *rapid.T) Exposure {
 		Lag:         quantity.Units(rapid.Int64Range(0, 1<<51).Draw(t, "lag")),
 		Clock:       rapid.Int64Range(0, 1<<51).Draw(t, "clock"),
 		ClockMargin: rapid.Int64Range(0, Second).Draw(t, "clock margin"),
+		MaxDebt:     quantity.Units(rapid.Int64Range(0, 1<<51).Draw(t, "max debt")),
 	}
 	e.Cell = e.Window
 	burst := quantity.Units(0)

@@ -29,6 +29,16 @@ func (e Exposure) storeLost() []Bound {
 	}
 }
 
+// debtLost returns the bound for what a loss of the store forgives: it forgets what the bucket of a
+// region owed, which begins without tokens.
+func (e Exposure) debtLost() []Bound {
+	if e.MaxDebt == 0 {
+		return nil
+	}
+	return []Bound{e.each("store-lost", "any loss, what was owed is forgiven", "max_debt, once",
+		func(Holding) quantity.Units { return e.MaxDebt })}
+}
+
 // rate returns Rate, or in its place the units that the limit allows in a second on average, at
 // least 1.
 func (e Exposure) rate() quantity.Units {

@@ -21,6 +21,10 @@ type Decisions interface {
 	CheckBatch(ctx context.Context, all []admit.Request) ([]admit.Decision, error)
 	// Peek returns the decision that Check would make, and charges nothing.
 	Peek(ctx context.Context, q admit.Request) (admit.Decision, error)
+	// Report charges what a use cost that is over.
+	Report(ctx context.Context, q admit.Request, others bool) (admit.Decision, error)
+	// Charges reports whether a request meets a limit that is charged always.
+	Charges(q admit.Request) bool
 	// CheckLists decides a request with lists of descriptors.
 	CheckLists(ctx context.Context, q admit.Request) ([]admit.Decision, error)
 	// RefundLast gives back what was charged last.

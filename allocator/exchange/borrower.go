@@ -12,11 +12,13 @@ func (m *Machine) plan(now quantity.NodeTime, v *view, jitter quantity.PPM) {
 	s := m.storeTime(now)
 	cell := v.Cells().At(s)
 	v.roll(cell)
+	v.pauseDebt(now)
 	m.planCell(now, v, cell, jitter)
 	if !m.noAdvance {
 		m.planCell(now, v, cell+1, jitter)
 	}
 	m.planBurst(now, v)
+	v.askedForDebt(now)
 }
 
 // planInNeed plans a bucket between two ticks, but only if this region has denied requests lately
@@ -25,6 +27,7 @@ func (m *Machine) planInNeed(now quantity.NodeTime, v *view) {
 	s := m.storeTime(now)
 	cell := v.Cells().At(s)
 	v.roll(cell)
+	v.pauseDebt(now)
 	if o, _ := v.outlook(cell, s, m.rateNow(now, v)); v.inNeed(now) ||
 		allocator.RunsOut(o, m.farthest(), v.state.Share) {
 		m.planCell(now, v, cell, allocator.PPM)
@@ -34,6 +37,7 @@ func (m *Machine) planInNeed(now quantity.NodeTime, v *view) {
 			m.planCell(now, v, cell+1, allocator.PPM)
 		}
 		m.planBurst(now, v)
+		v.askedForDebt(now)
 	}
 }
 
@@ -50,6 +54,7 @@ func (m *Machine) onWanted(now quantity.NodeTime, e Wanted) {
 	v.roll(cell)
 	v.wanted, v.wantedUntil, v.wantedGot, v.deniedAt = e.Units,
 		now.Add(allocator.Patience(m.farthest())), false, now
+	v.pauseDebt(now)
 	m.planCell(now, v, cell, allocator.PPM)
 	m.planBurst(now, v)
 	m.settle(v)
@@ -297,7 +302,11 @@ func (m *Machine) planBurst(now quantity.NodeTime, v *view) {
 			now < pos.burstRefusedUntil {
 			continue
 		}
-		offers = append(offers, allocator.Offer{Peer: i, Spare: v.spareBurstOf(d, cell, now)})
+		spare := v.spareBurstOf(d, cell, now)
+		if v.covers(cell) > 0 { // for what is owed it lends what it keeps for itself
+			spare = max(spare, d.part.LendableBurst-pos.row.BurstBorrowed)
+		}
+		offers = append(offers, allocator.Offer{Peer: i, Spare: spare})
 	}
 	m.offered = offers
 	for _, portion := range m.scratch.Divide(lacking, 0, offers, allocator.PPM, true) {

@@ -23,7 +23,7 @@ type gain struct{ units, burst quantity.Units }
 func (v *view) ask(pos *position) Ask {
 	row := &pos.row
 	return Ask{Bucket: v.ID, Agreed: v.Agreed, Cell: pos.cell, Returned: row.Regained, Lent: row.Borrowed,
-		Burst: row.BurstBorrowed}
+		Burst: row.BurstBorrowed, Owed: v.covers(pos.cell)}
 }
 
 // put adds an ask to this step's message to a peer. mayAsk must have allowed it.

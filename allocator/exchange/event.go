@@ -36,6 +36,7 @@ type Bucket struct {
 	// The parts per million of its entitlement that a region may borrow; negative: no bound.
 	Borrowing quantity.PPM
 	Assigned  bool // see allocator.Frame
+	Always    bool // it is charged costs that are known only afterwards, and may owe
 }
 
 // Terms returns the terms that a region's store needs to work on the bucket.
@@ -72,6 +73,7 @@ type Observed struct {
 	State    algorithms.State   // as the last decision left it
 	Now      quantity.StoreTime // store time of the last decision; 0: there was none
 	Flow     Flow
+	Asked    bool // about a use whose cost is known only afterwards
 }
 
 // Flow is what Envoys admit and deny of a bucket by themselves. It holds until another one is told,

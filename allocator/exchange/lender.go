@@ -58,7 +58,7 @@ func (m *Machine) refuse(now quantity.NodeTime, e Asked, i int, believed bool) R
 		return RefusedUnknown
 	case a.Agreed != b.Agreed:
 		return RefusedTerms
-	case !plausible(a.Lent, a.Returned, a.Burst) || a.Cell < 0 ||
+	case !plausible(a.Lent, a.Returned, a.Burst, a.Owed) || a.Cell < 0 ||
 		a.Cell > b.Cells().At(maxTime):
 		return RefusedImplausible
 	case !believed:
@@ -153,6 +153,12 @@ func (m *Machine) lend(now quantity.NodeTime, e Asked, i int) Lend {
 	}
 	l.Cap = v.own.Lendable
 	l.KeptBurst = allocator.KeptBurst(o, v.state.Share, m.grace())
+	row := &v.dealing(e.Message.From).at(a.Cell).row
+	if v.frame.Bucket {
+		l.KeptBurst = keptOwed(l.KeptBurst, a.Burst-row.BurstLent, a.Owed, v.state.Free)
+	} else if opens == 0 {
+		l.Kept = keptOwed(l.Kept, a.Lent-row.Lent+a.Returned-row.Returned, a.Owed, v.state.Free)
+	}
 	if v.Home { // all of it is lent to whoever asks first, except what requests here wait for
 		l.Kept, l.KeptBurst = v.wanted, v.wanted
 	}

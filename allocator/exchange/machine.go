@@ -338,6 +338,9 @@ func (m *Machine) onObserved(now quantity.NodeTime, e Observed) {
 		return
 	}
 	v.observe(e.State, e.Now)
+	if e.Asked {
+		v.owing.until = max(v.owing.until, v.Cells().At(e.Now)+2)
+	}
 	v.admitted = min(v.admitted+e.Admitted, algorithms.MaxUnits)
 	v.denied = min(v.denied+e.Denied, algorithms.MaxUnits)
 	if e.Denied > 0 {

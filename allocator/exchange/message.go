@@ -40,6 +40,8 @@ type Ask struct {
 	Returned quantity.Units // rights the asker had lent and wants back
 	Lent     quantity.Units // rights of the lender's own entitlement
 	Burst    quantity.Units // tokens, with the capacity that holds them
+	// Owed is how many of the units, or tokens, the asker owes: see Bucket.Always.
+	Owed quantity.Units
 }
 
 // Reply answers a Message with one grant for each ask, in order.

@@ -35,6 +35,7 @@ type view struct {
 	wantedGot   bool              // some of the wanted units have come
 	deniedAt    quantity.NodeTime // when a request was last denied here; 0: never
 	lacks       lacks
+	owing       owing
 	active      quantity.NodeTime // when it was last used here or asked about
 	asked       quantity.NodeTime // when a peer last asked or hinted; 0: never
 	// this node's demand, smoothed over about a second, milliunits per second
@@ -98,7 +99,7 @@ func (v *view) share(cell quantity.Cell) quantity.Units {
 // until that cell opens. at is a store time, rate a demand in milliunits per second.
 func (v *view) outlook(cell quantity.Cell, at quantity.StoreTime,
 	rate quantity.MilliRate) (o allocator.Outlook, opens int64) {
-	return v.frame.Outlook(v.state, cell, at, rate)
+	return v.frame.Outlook(v.planned(), cell, at, rate)
 }
 
 // inNeed reports whether requests were denied here within needLife.

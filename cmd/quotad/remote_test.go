@@ -28,6 +28,7 @@ func TestExitCodesByAnswer(t *testing.T) {
 	refund := []string{"refund", "a-receipt"}
 	reset := []string{"reset", "a", "--domain", "api", "--yes"}
 	show := []string{"explain", "--ledger", "a", "--domain", "api", "account=42"}
+	explain := []string{"explain", "a"}
 	for _, test := range []struct {
 		name   string
 		args   []string
@@ -115,6 +116,23 @@ func TestExitCodesByAnswer(t *testing.T) {
 			"limit        a: 100 units over all regions\nalgorithm    token_bucket\ncell         5\nfixed split  40\nshare        41\nnext share   40\n" +
 				"used         3, of which 2 stop counting before the cell ends\nfree         5\nburst        8, this region's part\n\n" +
 				"REGION  CELL  LENT  RETURNED  BORROWED  REGAINED  BURST LENT  BURST BORROWED\neu      4     1     2         3         4         5           6\n", ""},
+		{"a bucket that owes", show, 200,
+			`{"limit":"a","limit_units":100,"algorithm":"fixed_window","entitlement":40,"share":41,"next_share":40,"cell":5,"used":48,"fading":0,"free":0,"rights":[],"owed":7}`, exit.OK,
+			"free         0\nowes         7; the limit is charged always\n", ""},
+		{"regions that owe", explain, 200,
+			`{"sentence":"No.","limit":"a","domain":"api","descriptors":{},"algorithm":"fixed_window","limit_units":100,"window_ms":60000,"used":48,"owed":7,"silent":["ap"],
+			"regions":[{"region":"us","epoch":"1-a","entitlement":40,"share":41,"used":48,"free":0,"owed":7},{"region":"eu","epoch":"1-a","entitlement":40,"share":40,"used":0,"free":40,"owed":0},
+			{"region":"af","epoch":"1-a","problem":"no answer"}]}`, exit.OK,
+			"a (api): 48 of 100 units used, window 1m, fixed_window, charged always: owes 7\n\n" +
+				"REGION  FIXED SPLIT  SHARE  USED  FREE  OWES  LENT  BORROWED  STATE           LAST REQUEST  DOCUMENT\n" +
+				"us      40           41     48    0     7     0     0         ok              none known    1-a\n" +
+				"eu      40           40     0     40    0     0     0         ok              none known    1-a\n" +
+				"af      -            -      -     -     -     -     -         no answer       none known    1-a\n" +
+				"ap      -            -      -     -     -     -     -         DID NOT ANSWER", ""},
+		{"regions that cannot owe", explain, 200,
+			`{"sentence":"No.","limit":"a","domain":"api","descriptors":{},"algorithm":"fixed_window","limit_units":100,"window_ms":60000,"used":48,"silent":[],
+			"regions":[{"region":"us","epoch":"1-a","entitlement":40,"share":41,"used":48,"free":0}]}`, exit.OK,
+			"window 1m, fixed_window\n\nREGION  FIXED SPLIT  SHARE  USED  FREE  LENT", ""},
 		{"no text", append(show, "plan=\xff"), 200, ``, exit.BadUsage, "",
 			`descriptor "plan=\xff" is not valid UTF-8`},
 		{"no bucket", show, 200, `{"region":"us"}`, exit.Failed, "", "which no quotad node answers"},

@@ -3,6 +3,9 @@ package envoyimport
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/strictyaml"
@@ -22,6 +25,9 @@ type Options struct {
 	Timezone string
 	// MergeDomains lets several files describe one domain.
 	MergeDomains bool
+	// ChargeAlways holds the names that limits have in the document. These limits, of any domain, get
+	// charge: always.
+	ChargeAlways []string
 }
 
 // Result is what an import makes.
@@ -40,7 +46,7 @@ var ErrNoLimit = errors.New("nothing is limited: no descriptor has a rate_limit 
 // Convert makes a limits document from configuration files. The error is a [strictyaml.Errors] with
 // whatever is wrong with the files and whatever a limits document cannot express, or [ErrNoLimit],
 // or says that the document would be too large, or that it would be no valid one (see
-// [CheckOptions]).
+// [CheckOptions]), or that no limit has a name of ChargeAlways.
 func Convert(files []File, o Options) (Result, error) {
 	r := &reader{leftOut: map[string]int{}}
 	unread := make([]error, len(files))
@@ -69,6 +75,9 @@ func Convert(files []File, o Options) (Result, error) {
 	if result.Limits == 0 {
 		return Result{}, ErrNoLimit
 	}
+	if err := checkNames(domains, o.ChargeAlways); err != nil {
+		return Result{}, err
+	}
 	result.Document = write(files, domains, r.leftOut, o)
 	if n := len(result.Document); n > policy.MaxDocumentBytes {
 		return Result{}, fmt.Errorf("the document would have %d bytes, and may have %d: import fewer files into one document",
@@ -78,6 +87,23 @@ func Convert(files []File, o Options) (Result, error) {
 		return Result{}, fmt.Errorf("a limits document cannot say this: %w", err)
 	}
 	return result, nil
+}
+
+// checkNames reports names of limits that are to be charged always and that no limit has.
+func checkNames(domains []*domain, always []string) error {
+	names := map[string]bool{}
+	for _, d := range domains {
+		for _, r := range d.limits {
+			names[r.name] = true
+		}
+	}
+	for _, name := range always {
+		if !names[name] {
+			return fmt.Errorf("charge always: no imported limit is named %q; choose one of %s",
+				name, strings.Join(slices.Sorted(maps.Keys(names)), ", "))
+		}
+	}
+	return nil
 }
 
 // problemsOf returns the problems of all files in their order, each file's in the order of its

@@ -108,6 +108,8 @@ func optionsOf(t *testing.T, comment string) Options {
 				o.MergeDomains = true
 			case "together":
 				o.Descriptors = policy.DecideTogether
+			case "charge-always":
+				o.ChargeAlways = strings.Split(value, ",")
 			default:
 				t.Fatalf("no option %s", word)
 			}

@@ -29,7 +29,7 @@ func write(files []File, domains []*domain, leftOut map[string]int, o Options) [
 	b.WriteString("limits:\n")
 	for _, d := range domains {
 		for _, r := range d.limits {
-			writeLimit(b, d, r, o.Timezone)
+			writeLimit(b, d, r, o)
 		}
 	}
 	writeExempt(b, domains)
@@ -59,7 +59,7 @@ func writeExempt(b *bytes.Buffer, domains []*domain) {
 	}
 }
 
-func writeLimit(b *bytes.Buffer, d *domain, r *row, timezone string) {
+func writeLimit(b *bytes.Buffer, d *domain, r *row, o Options) {
 	l := r.end().limit
 	fmt.Fprintf(b, "  - name: %s\n", scalar(r.name))
 	if l.name != "" {
@@ -72,10 +72,13 @@ func writeLimit(b *bytes.Buffer, d *domain, r *row, timezone string) {
 	}
 	fmt.Fprintf(b, "    algorithm: %s\n    limit: %d\n", policy.FixedWindow, l.requests)
 	u := units[slices.IndexFunc(units, func(u unit) bool { return u.name == l.unit })]
-	if timezone != "" && u.period != "" {
-		fmt.Fprintf(b, "    window: %s\n    timezone: %s\n", u.period, scalar(timezone))
+	if o.Timezone != "" && u.period != "" {
+		fmt.Fprintf(b, "    window: %s\n    timezone: %s\n", u.period, scalar(o.Timezone))
 	} else {
 		fmt.Fprintf(b, "    window: %s\n", u.length)
+	}
+	if slices.Contains(o.ChargeAlways, r.name) {
+		fmt.Fprintf(b, "    charge: %s\n", policy.ChargeAlways)
 	}
 	if l.shadow {
 		b.WriteString("    shadow: true\n")
@@ -128,6 +131,9 @@ func writeHeader(b *bytes.Buffer, files []File, leftOut map[string]int, o Option
 	} else {
 		b.WriteString("# All descriptors of a request are one decision: either all are charged, or none.\n" +
 			"# (envoyproxy/ratelimit charges each alone, also for requests that it denies.)\n")
+	}
+	if len(o.ChargeAlways) > 0 {
+		b.WriteString("# But limits with charge: always are charged whatever is left. What did not fit is owed.\n")
 	}
 	b.WriteString("# A descriptor with is_negative_hits gives nothing back, unless its domain says\n" +
 		"# negative_hits: give_back.\n")

@@ -44,6 +44,7 @@ type Node struct {
 	notReady    error
 	Checked     []admit.Request
 	Peeked      []admit.Request
+	Reported    []admit.Request
 	Taken       []admit.Take
 	Resets      []map[string]string // the descriptors
 	waived      int
@@ -158,6 +159,17 @@ func (f *Node) Peek(_ context.Context, q admit.Request) (admit.Decision, error) 
 	f.Mu.Unlock()
 	return f.answer(q)
 }
+
+// Report implements what servers need of a node.
+func (f *Node) Report(_ context.Context, q admit.Request, _ bool) (admit.Decision, error) {
+	f.Mu.Lock()
+	f.Reported = append(f.Reported, q)
+	f.Mu.Unlock()
+	return f.answer(q)
+}
+
+// Charges implements what servers need of a node: no limit is charged always.
+func (f *Node) Charges(admit.Request) bool { return false }
 
 func (f *Node) answer(q admit.Request) (admit.Decision, error) {
 	if f.Fault != nil {
@@ -320,6 +332,11 @@ func Denied() admit.Decision {
 		d.Allowed, d.Reason, d.Remaining, d.RetryAfter = false, admit.OverLimit, 0,
 			10*time.Second+250*time.Microsecond
 	})
+}
+
+// Owing is a decision on a cost that was reported and did not fit.
+func Owing() admit.Decision {
+	return With(Denied(), func(d *admit.Decision) { d.Owed = 540 })
 }
 
 // Undecided is a decision for which neither store nor node counted.

@@ -320,6 +320,13 @@ func (s *Stepped) Check(q admit.Request) Said {
 	return s.goOn(f)
 }
 
+// Charge charges what a use cost that is over, as a node does. All limits that apply are charged always.
+func (s *Stepped) Charge(q admit.Request) (said Said) {
+	said.Buckets = s.Buckets(q)
+	said.Decision, said.Err = s.limiter.Report(context.Background(), q, true)
+	return said
+}
+
 // CheckTogether decides several requests of one call as a node does: those that span shards each
 // beside the others. It calls said with each answer.
 func (s *Stepped) CheckTogether(all []admit.Request, said func(i int, one Said)) {

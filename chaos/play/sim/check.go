@@ -103,7 +103,7 @@ func (w *world) checkShares(b *bucket, held []holding) {
 			}
 		}
 		used := held[i].Used
-		if b.limit.kind() == algorithms.FixedWindow && used > held[i].Share && len(w.plan.Versions) == 0 &&
+		if b.limit.kind() == algorithms.FixedWindow && !b.limit.owes() && used > held[i].Share && len(w.plan.Versions) == 0 &&
 			!b.spentAlone(w.regions[i]) && w.regions[i].losses == 0 && b.lost[i] == 0 {
 			w.breaks("local", "limit %s key %d: %s has used %d of a share of %d",
 				b.limit.policy.Name, b.key, w.regions[i].name, used, held[i].Share)

@@ -15,6 +15,7 @@ type Counts struct {
 	// Spent is the number of requests admitted from prefetched units, and Remembered of those
 	// denied by a denial that the node remembered.
 	Spent, Remembered int64
+	Owed              int64 // units that did not fit of costs that are known only afterwards
 	Proxied           int64 // requests that Envoys admitted by themselves
 	Messages          int64 // between regions, without hints
 	Traded            int64 // messages with asks or grants
@@ -69,6 +70,7 @@ func (c *Counts) Add(o *Counts) {
 	c.Refused += o.Refused
 	c.Spent += o.Spent
 	c.Remembered += o.Remembered
+	c.Owed += o.Owed
 	c.Proxied += o.Proxied
 	c.Messages += o.Messages
 	c.Bytes += o.Bytes

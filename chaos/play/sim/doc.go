@@ -53,6 +53,9 @@
 // The draw with units that nodes hold (Config.Prefetch, quotad simulate --prefetch; prefetch.go, frozen.go)
 // has machines stand still with all their clocks.
 //
+// The draw with costs that are known only afterwards (Config.Owing, quotad simulate --owing; owing.go) has
+// limits be charged always. The judge counts of a charge what fitted; what did not is owed.
+//
 // The varied draw (Config.Varied, quotad simulate --varied; varied.go) has limits say what the
 // others leave out, refunds requests of all kinds, and resets buckets.
 //

@@ -29,6 +29,7 @@ type Config struct {
 	Documents bool            // change the limits document in substance, again and again
 	Varied    bool            // have limits say what the other draws leave out, see varied.go
 	Envoys    bool            // have token buckets alone, of which Envoys are assigned parts
+	Owing     bool            // have limits be charged costs that are known only afterwards
 	Busy      bool            // have stores take time, and more asked of them than they can decide
 	Calendar  bool            // have fixed windows count by the calendar of a time zone
 	Only      []int           // IDs of the acts to keep; nil: all
@@ -82,6 +83,9 @@ func Draw(seed uint64, c Config) *Plan {
 	}
 	if c.Varied {
 		vary(p)
+	}
+	if c.Owing {
+		owe(p)
 	}
 	if c.Spanning {
 		spread(p)

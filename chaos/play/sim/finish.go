@@ -77,7 +77,7 @@ func (p *probe) demand() (units quantity.Units, per int64) {
 // hint that claims a later incarnation of a node hides the node's true hints.
 func (p *probe) mayDemand() bool {
 	w, l := p.r.w, p.b.limit
-	if w.lied || len(w.plan.Versions) > 0 {
+	if w.lied || len(w.plan.Versions) > 0 || l.owes() {
 		return false
 	}
 	tail := w.plan.End - w.plan.Heal

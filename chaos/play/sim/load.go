@@ -89,7 +89,7 @@ func (o *offering) send() {
 	var all []*request
 	var to *node
 	for i := range o.together() {
-		if n, rq := o.request(r, o.key(i)); n != nil {
+		if n, rq := o.request(r, o.key(i)); n != nil && o.begin(n, rq, o.key(i)) {
 			to, all = n, append(all, rq)
 		}
 	}

@@ -188,7 +188,7 @@ func (n *node) decided(rq *request, d admit.Decision) {
 		case n.r.reached(b) && !n.r.refuses(): // the reply may have been lost
 			n.mayUse(b)
 		}
-		if !earlier {
+		if !earlier && !rq.q.Question { // else nothing was charged
 			n.judge(rq, b, own)
 		}
 	}

@@ -82,6 +82,7 @@ const (
 	forBusy
 	forServers
 	forRolls
+	forOwing
 )
 
 // newWorld returns the world of a plan before anything has happened.

@@ -31,7 +31,8 @@ func explainCommand() *cobra.Command {
 		Short: "Say why a key was admitted or denied, with all regions beside each other",
 		Long: `explain asks all regions, through any one node, how a bucket stands: a limit applied to the key of some descriptors.
 It says why the last request on it was decided as it was, and then shows the fixed split of each region, which
-it has by itself, and what each holds, has used, and has lent and borrowed. Nothing is charged.
+it has by itself, and what each holds, has used, and has lent and borrowed. Of a limit that says charge: always it also
+shows what each region owes. Nothing is charged.
 
 The domain, and what the limit is for (match), need not be named where one alone fits.
 
@@ -100,27 +101,44 @@ func (e explanation) print(w io.Writer) error {
 	if window := e.Window.AsDuration(); window > 0 {
 		fmt.Fprintf(w, ", window %s", policy.FormatWindow(window))
 	}
-	fmt.Fprintf(w, ", %s\n\n", show.Name(cmp.Or(e.GetAlgorithm(), "algorithm not known")))
+	fmt.Fprintf(w, ", %s", show.Name(cmp.Or(e.GetAlgorithm(), "algorithm not known")))
+	if e.Owed != nil {
+		fmt.Fprintf(w, ", charged always: owes %d", *e.Owed)
+	}
+	fmt.Fprint(w, "\n\n")
 	t := show.Table(w)
-	fmt.Fprint(t, "REGION\tFIXED SPLIT\tSHARE\tUSED\tFREE\tLENT\tBORROWED\tSTATE\tLAST REQUEST\tDOCUMENT\n")
+	fmt.Fprintf(t, "REGION\tFIXED SPLIT\tSHARE\tUSED\tFREE%s\tLENT\tBORROWED\tSTATE\tLAST REQUEST\tDOCUMENT\n",
+		e.owes("OWES"))
 	for _, r := range e.Regions {
 		if r.Problem != nil {
-			fmt.Fprintf(t, "%s\t-\t-\t-\t-\t-\t-\t%s\t%s\t%s\n", show.Name(r.Region),
+			fmt.Fprintf(t, "%s\t-\t-\t-\t-%s\t-\t-\t%s\t%s\t%s\n", show.Name(r.Region), e.owes("-"),
 				show.Name(r.GetProblem()), lastWords(r.Last), show.Name(r.Epoch))
 			continue
 		}
+		owed := "-"
+		if r.Owed != nil {
+			owed = fmt.Sprint(*r.Owed)
+		}
 		lent, borrowed := traded(r)
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\n", show.Name(r.Region), r.Entitlement,
-			r.Share, r.Used, r.Free, lent, borrowed, viewState(r), lastWords(r.Last), show.Name(r.Epoch))
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d%s\t%d\t%d\t%s\t%s\t%s\n", show.Name(r.Region), r.Entitlement,
+			r.Share, r.Used, r.Free, e.owes(owed), lent, borrowed, viewState(r), lastWords(r.Last), show.Name(r.Epoch))
 	}
 	for _, region := range e.Silent {
-		fmt.Fprintf(t, "%s\t-\t-\t-\t-\t-\t-\tDID NOT ANSWER\t\t\n", show.Name(region))
+		fmt.Fprintf(t, "%s\t-\t-\t-\t-%s\t-\t-\tDID NOT ANSWER\t\t\n", show.Name(region), e.owes("-"))
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	e.printMemory(w)
 	return e.printEnvoys(w)
+}
+
+// owes returns a cell of the column of what regions owe, which limits have that are charged always.
+func (e explanation) owes(text string) string {
+	if e.Owed == nil {
+		return ""
+	}
+	return "\t" + text
 }
 
 // printEnvoys says what Envoys were told to admit by themselves.

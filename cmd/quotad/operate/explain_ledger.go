@@ -100,6 +100,9 @@ func (l ledger) print(w io.Writer) error {
 	show.Row(t, "next share", "%d", l.NextShare)
 	show.Row(t, "used", "%s", l.use())
 	show.Row(t, "free", "%d", l.Free)
+	if l.Owed != nil {
+		show.Row(t, "owes", "%d; the limit is charged always", *l.Owed)
+	}
 	if l.ClosedUntil != nil {
 		show.Row(t, "CLOSED", "until %s: the region's store lost its data, and what was used before may still count",
 			l.ClosedUntil.AsTime().Format(time.RFC3339))

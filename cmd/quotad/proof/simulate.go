@@ -75,6 +75,8 @@ func simulateFlags(f *pflag.FlagSet, s *simulation.Simulation) {
 		"Envoys are assigned parts of the only limit, a token bucket or a window (RLQS), by random numbers of their own")
 	f.BoolVar(&s.Hunt.Prefetch, "prefetch", false,
 		"nodes hold units of most limits that allow it (consistency: prefetch), and machines stand still with their clocks, by random numbers of their own")
+	f.BoolVar(&s.Hunt.Owing, "owing", false,
+		"limits are charged costs of uses that are known only afterwards (charge: always), up to twice the limit, some of them unasked, by random numbers of their own")
 	f.BoolVar(&s.Hunt.Varied, "varied", false,
 		"limits have weights of their own, also zero, borrowing limits, on_store_failure: allow and shadow; requests of all kinds are refunded, and buckets reset, by random numbers of their own")
 	f.BoolVar(&s.Hunt.Busy, "busy", false,

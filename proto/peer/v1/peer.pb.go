@@ -375,7 +375,9 @@ type Ask struct {
 	// Y[lender->asker]: burst rights of a token bucket.
 	Burst int64 `protobuf:"varint,5,opt,name=burst,proto3" json:"burst,omitempty"`
 	// Digest of the terms of the limit that the asker works under.
-	Agreed        uint64 `protobuf:"fixed64,6,opt,name=agreed,proto3" json:"agreed,omitempty"`
+	Agreed uint64 `protobuf:"fixed64,6,opt,name=agreed,proto3" json:"agreed,omitempty"`
+	// How many of the rights, or of the burst rights of a token bucket, the asker owes.
+	Owed          int64 `protobuf:"varint,7,opt,name=owed,proto3" json:"owed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -448,6 +450,13 @@ func (x *Ask) GetBurst() int64 {
 func (x *Ask) GetAgreed() uint64 {
 	if x != nil {
 		return x.Agreed
+	}
+	return 0
+}
+
+func (x *Ask) GetOwed() int64 {
+	if x != nil {
+		return x.Owed
 	}
 	return 0
 }
@@ -2107,14 +2116,15 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x06fenced\x18\x04 \x03(\v2\x0e.peer.v1.FenceR\x06fenced\"3\n" +
 	"\x05Fence\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
-	"\x04life\x18\x02 \x01(\x03R\x04life\"\x8f\x01\n" +
+	"\x04life\x18\x02 \x01(\x03R\x04life\"\xa3\x01\n" +
 	"\x03Ask\x12\x16\n" +
 	"\x06bucket\x18\x01 \x01(\fR\x06bucket\x12\x12\n" +
 	"\x04cell\x18\x02 \x01(\x03R\x04cell\x12\x1a\n" +
 	"\breturned\x18\x03 \x01(\x03R\breturned\x12\x12\n" +
 	"\x04lent\x18\x04 \x01(\x03R\x04lent\x12\x14\n" +
 	"\x05burst\x18\x05 \x01(\x03R\x05burst\x12\x16\n" +
-	"\x06agreed\x18\x06 \x01(\x06R\x06agreed\"\x8c\x02\n" +
+	"\x06agreed\x18\x06 \x01(\x06R\x06agreed\x12\x12\n" +
+	"\x04owed\x18\a \x01(\x03R\x04owed\"\x8c\x02\n" +
 	"\x10ExchangeResponse\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x1e\n" +
 	"\n" +

@@ -928,7 +928,9 @@ type ExplainResponse struct {
 	// One of each region that answered, in the order of the limits document.
 	Regions []*BucketInRegion `protobuf:"bytes,9,rep,name=regions,proto3" json:"regions,omitempty"`
 	// Regions that did not answer.
-	Silent        []string `protobuf:"bytes,10,rep,name=silent,proto3" json:"silent,omitempty"`
+	Silent []string `protobuf:"bytes,10,rep,name=silent,proto3" json:"silent,omitempty"`
+	// What the regions that answered owe together. Absent unless the limit says charge: always.
+	Owed          *int64 `protobuf:"varint,11,opt,name=owed,proto3,oneof" json:"owed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1033,6 +1035,13 @@ func (x *ExplainResponse) GetSilent() []string {
 	return nil
 }
 
+func (x *ExplainResponse) GetOwed() int64 {
+	if x != nil && x.Owed != nil {
+		return *x.Owed
+	}
+	return 0
+}
+
 // BucketInRegion is what operators read of the BucketViews of a region's nodes.
 type BucketInRegion struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -1058,7 +1067,9 @@ type BucketInRegion struct {
 	// What nodes hold of the share to assign it to Envoys; absent: nothing.
 	Assigned *int64 `protobuf:"varint,17,opt,name=assigned,proto3,oneof" json:"assigned,omitempty"`
 	// What they told them; absent: nothing.
-	Envoys        []*EnvoyView `protobuf:"bytes,18,rep,name=envoys,proto3" json:"envoys,omitempty"`
+	Envoys []*EnvoyView `protobuf:"bytes,18,rep,name=envoys,proto3" json:"envoys,omitempty"`
+	// What the bucket owes there. Absent unless the limit says charge: always.
+	Owed          *int64 `protobuf:"varint,19,opt,name=owed,proto3,oneof" json:"owed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1217,6 +1228,13 @@ func (x *BucketInRegion) GetEnvoys() []*EnvoyView {
 		return x.Envoys
 	}
 	return nil
+}
+
+func (x *BucketInRegion) GetOwed() int64 {
+	if x != nil && x.Owed != nil {
+		return *x.Owed
+	}
+	return 0
 }
 
 // BucketNow is what a request of one unit would be told.
@@ -2034,7 +2052,7 @@ const file_quotad_v1_overview_proto_rawDesc = "" +
 	"\ventitlement\x18\x02 \x01(\x03R\ventitlement\x12\x14\n" +
 	"\x05share\x18\x03 \x01(\x03R\x05share\x12\x12\n" +
 	"\x04used\x18\x04 \x01(\x03R\x04used\x12\x12\n" +
-	"\x04free\x18\x05 \x01(\x03R\x04free\"\xd0\x03\n" +
+	"\x04free\x18\x05 \x01(\x03R\x04free\"\xf2\x03\n" +
 	"\x0fExplainResponse\x12\x1a\n" +
 	"\bsentence\x18\x01 \x01(\tR\bsentence\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\tR\x05limit\x12\x16\n" +
@@ -2047,12 +2065,14 @@ const file_quotad_v1_overview_proto_rawDesc = "" +
 	"\x04used\x18\b \x01(\x03R\x04used\x123\n" +
 	"\aregions\x18\t \x03(\v2\x19.quotad.v1.BucketInRegionR\aregions\x12\x16\n" +
 	"\x06silent\x18\n" +
-	" \x03(\tR\x06silent\x1a>\n" +
+	" \x03(\tR\x06silent\x12\x17\n" +
+	"\x04owed\x18\v \x01(\x03H\x01R\x04owed\x88\x01\x01\x1a>\n" +
 	"\x10DescriptorsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\f\n" +
 	"\n" +
-	"_algorithm\"\x97\x05\n" +
+	"_algorithmB\a\n" +
+	"\x05_owed\"\xb9\x05\n" +
 	"\x0eBucketInRegion\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x14\n" +
@@ -2072,10 +2092,12 @@ const file_quotad_v1_overview_proto_rawDesc = "" +
 	"\x10prefetched_units\x18\x0f \x01(\x03R\x0fprefetchedUnits\x12'\n" +
 	"\x0fremember_denial\x18\x10 \x03(\tR\x0erememberDenial\x12\x1f\n" +
 	"\bassigned\x18\x11 \x01(\x03H\x01R\bassigned\x88\x01\x01\x12,\n" +
-	"\x06envoys\x18\x12 \x03(\v2\x14.quotad.v1.EnvoyViewR\x06envoysB\n" +
+	"\x06envoys\x18\x12 \x03(\v2\x14.quotad.v1.EnvoyViewR\x06envoys\x12\x17\n" +
+	"\x04owed\x18\x13 \x01(\x03H\x02R\x04owed\x88\x01\x01B\n" +
 	"\n" +
 	"\b_problemB\v\n" +
-	"\t_assigned\"\xe6\x01\n" +
+	"\t_assignedB\a\n" +
+	"\x05_owed\"\xe6\x01\n" +
 	"\tBucketNow\x12\x18\n" +
 	"\aallowed\x18\x01 \x01(\bR\aallowed\x12)\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x11.quotad.v1.ReasonR\x06reason\x12\x1c\n" +

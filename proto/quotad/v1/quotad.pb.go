@@ -128,7 +128,11 @@ type CheckRequest struct {
 	// whoever chooses it is answered "allowed" for requests that nothing is charged for. Empty: no such memory.
 	RequestId string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Ask for a receipt, with which the charge can be refunded.
-	Receipt       bool `protobuf:"varint,5,opt,name=receipt,proto3" json:"receipt,omitempty"`
+	Receipt bool `protobuf:"varint,5,opt,name=receipt,proto3" json:"receipt,omitempty"`
+	// Ask whether a use may begin whose cost is known only afterwards, when Report charges it: the answer is whether so many
+	// units are left, and nothing is charged. Unlike a Peek it counts as demand, and may borrow. It has neither request_id
+	// nor receipt.
+	Question      bool `protobuf:"varint,6,opt,name=question,proto3" json:"question,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -194,6 +198,13 @@ func (x *CheckRequest) GetRequestId() string {
 func (x *CheckRequest) GetReceipt() bool {
 	if x != nil {
 		return x.Receipt
+	}
+	return false
+}
+
+func (x *CheckRequest) GetQuestion() bool {
+	if x != nil {
+		return x.Question
 	}
 	return false
 }
@@ -332,6 +343,123 @@ func (x *CheckBatchResponse) GetDecisions() []*Decision {
 	return nil
 }
 
+// ReportRequest says what a use cost that is over.
+type ReportRequest struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Domain      string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	Descriptors map[string]string      `protobuf:"bytes,2,rep,name=descriptors,proto3" json:"descriptors,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Units, 1 to 2^51.
+	Cost int64 `protobuf:"varint,3,opt,name=cost,proto3" json:"cost,omitempty"`
+	// As in CheckRequest. A report that was answered with an error may have been charged; with a request_id it may be sent
+	// again.
+	RequestId     string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportRequest) Reset() {
+	*x = ReportRequest{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportRequest) ProtoMessage() {}
+
+func (x *ReportRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
+func (*ReportRequest) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ReportRequest) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *ReportRequest) GetDescriptors() map[string]string {
+	if x != nil {
+		return x.Descriptors
+	}
+	return nil
+}
+
+func (x *ReportRequest) GetCost() int64 {
+	if x != nil {
+		return x.Cost
+	}
+	return 0
+}
+
+func (x *ReportRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+type ReportResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Denied while anything is owed. It is charged all the same.
+	Decision      *Decision `protobuf:"bytes,1,opt,name=decision,proto3" json:"decision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportResponse) Reset() {
+	*x = ReportResponse{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportResponse) ProtoMessage() {}
+
+func (x *ReportResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
+func (*ReportResponse) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ReportResponse) GetDecision() *Decision {
+	if x != nil {
+		return x.Decision
+	}
+	return nil
+}
+
 type PeekRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Domain        string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
@@ -343,7 +471,7 @@ type PeekRequest struct {
 
 func (x *PeekRequest) Reset() {
 	*x = PeekRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[4]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -355,7 +483,7 @@ func (x *PeekRequest) String() string {
 func (*PeekRequest) ProtoMessage() {}
 
 func (x *PeekRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[4]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -368,7 +496,7 @@ func (x *PeekRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekRequest.ProtoReflect.Descriptor instead.
 func (*PeekRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{4}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *PeekRequest) GetDomain() string {
@@ -401,7 +529,7 @@ type PeekResponse struct {
 
 func (x *PeekResponse) Reset() {
 	*x = PeekResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[5]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -413,7 +541,7 @@ func (x *PeekResponse) String() string {
 func (*PeekResponse) ProtoMessage() {}
 
 func (x *PeekResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[5]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -426,7 +554,7 @@ func (x *PeekResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekResponse.ProtoReflect.Descriptor instead.
 func (*PeekResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{5}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *PeekResponse) GetDecision() *Decision {
@@ -492,14 +620,16 @@ type Decision struct {
 	Limits []*LimitState `protobuf:"bytes,24,rep,name=limits,proto3" json:"limits,omitempty"`
 	// Of CheckBatch, with REASON_QUEUE_FULL: the node had no time for the request before its caller gives up, and neither
 	// admitted nor denied it. Do with it as with a node that cannot be reached. A single request gets UNAVAILABLE instead.
-	Undecided     bool `protobuf:"varint,25,opt,name=undecided,proto3" json:"undecided,omitempty"`
+	Undecided bool `protobuf:"varint,25,opt,name=undecided,proto3" json:"undecided,omitempty"`
+	// Of Report: the part of the cost that did not fit, of the limit of which that is most. It is charged.
+	Owed          int64 `protobuf:"varint,26,opt,name=owed,proto3" json:"owed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[6]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -511,7 +641,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[6]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -524,7 +654,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{6}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Decision) GetAllowed() bool {
@@ -702,6 +832,13 @@ func (x *Decision) GetUndecided() bool {
 	return false
 }
 
+func (x *Decision) GetOwed() int64 {
+	if x != nil {
+		return x.Owed
+	}
+	return 0
+}
+
 // LimitState is what one of several limits said of a request.
 type LimitState struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -726,14 +863,16 @@ type LimitState struct {
 	// Rights this region holds of the cell.
 	Share int64 `protobuf:"varint,11,opt,name=share,proto3" json:"share,omitempty"`
 	// A region of the limit has not answered this node for over 3 s.
-	Degraded      bool `protobuf:"varint,12,opt,name=degraded,proto3" json:"degraded,omitempty"`
+	Degraded bool `protobuf:"varint,12,opt,name=degraded,proto3" json:"degraded,omitempty"`
+	// As in Decision.
+	Owed          int64 `protobuf:"varint,13,opt,name=owed,proto3" json:"owed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LimitState) Reset() {
 	*x = LimitState{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[7]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -745,7 +884,7 @@ func (x *LimitState) String() string {
 func (*LimitState) ProtoMessage() {}
 
 func (x *LimitState) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[7]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -758,7 +897,7 @@ func (x *LimitState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitState.ProtoReflect.Descriptor instead.
 func (*LimitState) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{7}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LimitState) GetLimit() string {
@@ -845,6 +984,13 @@ func (x *LimitState) GetDegraded() bool {
 	return false
 }
 
+func (x *LimitState) GetOwed() int64 {
+	if x != nil {
+		return x.Owed
+	}
+	return 0
+}
+
 // StatusResponse is what a node tells of itself and of what it knows of the other regions.
 type StatusResponse struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -880,7 +1026,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[8]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -892,7 +1038,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[8]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -905,7 +1051,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{8}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *StatusResponse) GetRegion() string {
@@ -1047,7 +1193,7 @@ type RolesStatus struct {
 
 func (x *RolesStatus) Reset() {
 	*x = RolesStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[9]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1059,7 +1205,7 @@ func (x *RolesStatus) String() string {
 func (*RolesStatus) ProtoMessage() {}
 
 func (x *RolesStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[9]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1072,7 +1218,7 @@ func (x *RolesStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolesStatus.ProtoReflect.Descriptor instead.
 func (*RolesStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{9}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RolesStatus) GetCallers() int64 {
@@ -1108,7 +1254,7 @@ type DocumentsStatus struct {
 
 func (x *DocumentsStatus) Reset() {
 	*x = DocumentsStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[10]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1120,7 +1266,7 @@ func (x *DocumentsStatus) String() string {
 func (*DocumentsStatus) ProtoMessage() {}
 
 func (x *DocumentsStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[10]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1133,7 +1279,7 @@ func (x *DocumentsStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentsStatus.ProtoReflect.Descriptor instead.
 func (*DocumentsStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{10}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DocumentsStatus) GetOpen() []*OpenDocument {
@@ -1189,7 +1335,7 @@ type DocumentsResponse struct {
 
 func (x *DocumentsResponse) Reset() {
 	*x = DocumentsResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[11]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1201,7 +1347,7 @@ func (x *DocumentsResponse) String() string {
 func (*DocumentsResponse) ProtoMessage() {}
 
 func (x *DocumentsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[11]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1214,7 +1360,7 @@ func (x *DocumentsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentsResponse.ProtoReflect.Descriptor instead.
 func (*DocumentsResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{11}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DocumentsResponse) GetRegion() string {
@@ -1279,7 +1425,7 @@ type OpenDocument struct {
 
 func (x *OpenDocument) Reset() {
 	*x = OpenDocument{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1291,7 +1437,7 @@ func (x *OpenDocument) String() string {
 func (*OpenDocument) ProtoMessage() {}
 
 func (x *OpenDocument) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1304,7 +1450,7 @@ func (x *OpenDocument) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenDocument.ProtoReflect.Descriptor instead.
 func (*OpenDocument) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{12}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *OpenDocument) GetDocument() string {
@@ -1337,7 +1483,7 @@ type RegionDocuments struct {
 
 func (x *RegionDocuments) Reset() {
 	*x = RegionDocuments{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1349,7 +1495,7 @@ func (x *RegionDocuments) String() string {
 func (*RegionDocuments) ProtoMessage() {}
 
 func (x *RegionDocuments) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1362,7 +1508,7 @@ func (x *RegionDocuments) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegionDocuments.ProtoReflect.Descriptor instead.
 func (*RegionDocuments) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{13}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RegionDocuments) GetRegion() string {
@@ -1416,7 +1562,7 @@ type HeldLimit struct {
 
 func (x *HeldLimit) Reset() {
 	*x = HeldLimit{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1428,7 +1574,7 @@ func (x *HeldLimit) String() string {
 func (*HeldLimit) ProtoMessage() {}
 
 func (x *HeldLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1441,7 +1587,7 @@ func (x *HeldLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldLimit.ProtoReflect.Descriptor instead.
 func (*HeldLimit) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{14}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *HeldLimit) GetDomain() string {
@@ -1513,7 +1659,7 @@ type NodeDocuments struct {
 
 func (x *NodeDocuments) Reset() {
 	*x = NodeDocuments{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1525,7 +1671,7 @@ func (x *NodeDocuments) String() string {
 func (*NodeDocuments) ProtoMessage() {}
 
 func (x *NodeDocuments) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1538,7 +1684,7 @@ func (x *NodeDocuments) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeDocuments.ProtoReflect.Descriptor instead.
 func (*NodeDocuments) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{15}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *NodeDocuments) GetNode() string {
@@ -1597,7 +1743,7 @@ type StoreStatus struct {
 
 func (x *StoreStatus) Reset() {
 	*x = StoreStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1609,7 +1755,7 @@ func (x *StoreStatus) String() string {
 func (*StoreStatus) ProtoMessage() {}
 
 func (x *StoreStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1622,7 +1768,7 @@ func (x *StoreStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreStatus.ProtoReflect.Descriptor instead.
 func (*StoreStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{16}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *StoreStatus) GetKind() string {
@@ -1732,7 +1878,7 @@ type StoreRival struct {
 
 func (x *StoreRival) Reset() {
 	*x = StoreRival{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1744,7 +1890,7 @@ func (x *StoreRival) String() string {
 func (*StoreRival) ProtoMessage() {}
 
 func (x *StoreRival) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1757,7 +1903,7 @@ func (x *StoreRival) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreRival.ProtoReflect.Descriptor instead.
 func (*StoreRival) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{17}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *StoreRival) GetNode() string {
@@ -1803,7 +1949,7 @@ type StoreRefusal struct {
 
 func (x *StoreRefusal) Reset() {
 	*x = StoreRefusal{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1815,7 +1961,7 @@ func (x *StoreRefusal) String() string {
 func (*StoreRefusal) ProtoMessage() {}
 
 func (x *StoreRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1828,7 +1974,7 @@ func (x *StoreRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreRefusal.ProtoReflect.Descriptor instead.
 func (*StoreRefusal) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{18}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *StoreRefusal) GetKind() string {
@@ -1871,7 +2017,7 @@ type RecoveryStatus struct {
 
 func (x *RecoveryStatus) Reset() {
 	*x = RecoveryStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1883,7 +2029,7 @@ func (x *RecoveryStatus) String() string {
 func (*RecoveryStatus) ProtoMessage() {}
 
 func (x *RecoveryStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1896,7 +2042,7 @@ func (x *RecoveryStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecoveryStatus.ProtoReflect.Descriptor instead.
 func (*RecoveryStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{19}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RecoveryStatus) GetWaiting() int64 {
@@ -1950,7 +2096,7 @@ type RecoveringLimit struct {
 
 func (x *RecoveringLimit) Reset() {
 	*x = RecoveringLimit{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1962,7 +2108,7 @@ func (x *RecoveringLimit) String() string {
 func (*RecoveringLimit) ProtoMessage() {}
 
 func (x *RecoveringLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1975,7 +2121,7 @@ func (x *RecoveringLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecoveringLimit.ProtoReflect.Descriptor instead.
 func (*RecoveringLimit) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{20}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RecoveringLimit) GetLimit() string {
@@ -2018,7 +2164,7 @@ type ClosedLimit struct {
 
 func (x *ClosedLimit) Reset() {
 	*x = ClosedLimit{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2030,7 +2176,7 @@ func (x *ClosedLimit) String() string {
 func (*ClosedLimit) ProtoMessage() {}
 
 func (x *ClosedLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2043,7 +2189,7 @@ func (x *ClosedLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClosedLimit.ProtoReflect.Descriptor instead.
 func (*ClosedLimit) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{21}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ClosedLimit) GetLimit() string {
@@ -2080,7 +2226,7 @@ type JournalStatus struct {
 
 func (x *JournalStatus) Reset() {
 	*x = JournalStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2092,7 +2238,7 @@ func (x *JournalStatus) String() string {
 func (*JournalStatus) ProtoMessage() {}
 
 func (x *JournalStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2105,7 +2251,7 @@ func (x *JournalStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JournalStatus.ProtoReflect.Descriptor instead.
 func (*JournalStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{22}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *JournalStatus) GetIncarnation() uint64 {
@@ -2170,7 +2316,7 @@ type LocalStatus struct {
 
 func (x *LocalStatus) Reset() {
 	*x = LocalStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2182,7 +2328,7 @@ func (x *LocalStatus) String() string {
 func (*LocalStatus) ProtoMessage() {}
 
 func (x *LocalStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2195,7 +2341,7 @@ func (x *LocalStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalStatus.ProtoReflect.Descriptor instead.
 func (*LocalStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{23}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *LocalStatus) GetBuckets() int64 {
@@ -2236,7 +2382,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2248,7 +2394,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2261,7 +2407,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{24}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Peer) GetRegion() string {
@@ -2329,14 +2475,16 @@ type BucketResponse struct {
 	Assigned     *int64 `protobuf:"varint,14,opt,name=assigned,proto3,oneof" json:"assigned,omitempty"`
 	NextAssigned *int64 `protobuf:"varint,15,opt,name=next_assigned,json=nextAssigned,proto3,oneof" json:"next_assigned,omitempty"`
 	// Until when the bucket is closed after a loss of the store's data, by the node's clock; absent: it is not.
-	ClosedUntil   *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=closed_until,json=closedUntil,proto3" json:"closed_until,omitempty"`
+	ClosedUntil *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=closed_until,json=closedUntil,proto3" json:"closed_until,omitempty"`
+	// What the bucket owes: units that were charged although they did not fit. Absent unless the limit says charge: always.
+	Owed          *int64 `protobuf:"varint,16,opt,name=owed,proto3,oneof" json:"owed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BucketResponse) Reset() {
 	*x = BucketResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2348,7 +2496,7 @@ func (x *BucketResponse) String() string {
 func (*BucketResponse) ProtoMessage() {}
 
 func (x *BucketResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2361,7 +2509,7 @@ func (x *BucketResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketResponse.ProtoReflect.Descriptor instead.
 func (*BucketResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{25}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *BucketResponse) GetLimit() string {
@@ -2469,6 +2617,13 @@ func (x *BucketResponse) GetClosedUntil() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *BucketResponse) GetOwed() int64 {
+	if x != nil && x.Owed != nil {
+		return *x.Owed
+	}
+	return 0
+}
+
 // Rights is the ledger with one peer region for one cell.
 type Rights struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -2488,7 +2643,7 @@ type Rights struct {
 
 func (x *Rights) Reset() {
 	*x = Rights{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2500,7 +2655,7 @@ func (x *Rights) String() string {
 func (*Rights) ProtoMessage() {}
 
 func (x *Rights) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2513,7 +2668,7 @@ func (x *Rights) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rights.ProtoReflect.Descriptor instead.
 func (*Rights) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{26}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Rights) GetCell() int64 {
@@ -2583,7 +2738,7 @@ type RecoverResponse struct {
 
 func (x *RecoverResponse) Reset() {
 	*x = RecoverResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2595,7 +2750,7 @@ func (x *RecoverResponse) String() string {
 func (*RecoverResponse) ProtoMessage() {}
 
 func (x *RecoverResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2608,7 +2763,7 @@ func (x *RecoverResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecoverResponse.ProtoReflect.Descriptor instead.
 func (*RecoverResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{27}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RecoverResponse) GetRegion() string {
@@ -2635,7 +2790,7 @@ type RefundRequest struct {
 
 func (x *RefundRequest) Reset() {
 	*x = RefundRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2647,7 +2802,7 @@ func (x *RefundRequest) String() string {
 func (*RefundRequest) ProtoMessage() {}
 
 func (x *RefundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2660,7 +2815,7 @@ func (x *RefundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefundRequest.ProtoReflect.Descriptor instead.
 func (*RefundRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{28}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RefundRequest) GetReceipt() string {
@@ -2682,7 +2837,7 @@ type RefundResponse struct {
 
 func (x *RefundResponse) Reset() {
 	*x = RefundResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2694,7 +2849,7 @@ func (x *RefundResponse) String() string {
 func (*RefundResponse) ProtoMessage() {}
 
 func (x *RefundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2707,7 +2862,7 @@ func (x *RefundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefundResponse.ProtoReflect.Descriptor instead.
 func (*RefundResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{29}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RefundResponse) GetRepeated() bool {
@@ -2738,7 +2893,7 @@ type Refunded struct {
 
 func (x *Refunded) Reset() {
 	*x = Refunded{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2750,7 +2905,7 @@ func (x *Refunded) String() string {
 func (*Refunded) ProtoMessage() {}
 
 func (x *Refunded) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2763,7 +2918,7 @@ func (x *Refunded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refunded.ProtoReflect.Descriptor instead.
 func (*Refunded) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{30}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Refunded) GetLimit() string {
@@ -2806,7 +2961,7 @@ type TakeRequest struct {
 
 func (x *TakeRequest) Reset() {
 	*x = TakeRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2818,7 +2973,7 @@ func (x *TakeRequest) String() string {
 func (*TakeRequest) ProtoMessage() {}
 
 func (x *TakeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2831,7 +2986,7 @@ func (x *TakeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeRequest.ProtoReflect.Descriptor instead.
 func (*TakeRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{31}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TakeRequest) GetDomain() string {
@@ -2887,7 +3042,7 @@ type TakeResponse struct {
 
 func (x *TakeResponse) Reset() {
 	*x = TakeResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2899,7 +3054,7 @@ func (x *TakeResponse) String() string {
 func (*TakeResponse) ProtoMessage() {}
 
 func (x *TakeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2912,7 +3067,7 @@ func (x *TakeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeResponse.ProtoReflect.Descriptor instead.
 func (*TakeResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{32}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TakeResponse) GetUnits() int64 {
@@ -2955,7 +3110,7 @@ type GiveBackRequest struct {
 
 func (x *GiveBackRequest) Reset() {
 	*x = GiveBackRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2967,7 +3122,7 @@ func (x *GiveBackRequest) String() string {
 func (*GiveBackRequest) ProtoMessage() {}
 
 func (x *GiveBackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2980,7 +3135,7 @@ func (x *GiveBackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GiveBackRequest.ProtoReflect.Descriptor instead.
 func (*GiveBackRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{33}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *GiveBackRequest) GetReceipt() string {
@@ -3009,7 +3164,7 @@ type GiveBackResponse struct {
 
 func (x *GiveBackResponse) Reset() {
 	*x = GiveBackResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[34]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3021,7 +3176,7 @@ func (x *GiveBackResponse) String() string {
 func (*GiveBackResponse) ProtoMessage() {}
 
 func (x *GiveBackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[34]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3034,7 +3189,7 @@ func (x *GiveBackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GiveBackResponse.ProtoReflect.Descriptor instead.
 func (*GiveBackResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{34}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *GiveBackResponse) GetRefunded() []*Refunded {
@@ -3055,14 +3210,15 @@ var File_quotad_v1_quotad_proto protoreflect.FileDescriptor
 
 const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\n" +
-	"\x16quotad/v1/quotad.proto\x12\tquotad.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8d\x02\n" +
+	"\x16quotad/v1/quotad.proto\x12\tquotad.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa9\x02\n" +
 	"\fCheckRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12J\n" +
 	"\vdescriptors\x18\x02 \x03(\v2(.quotad.v1.CheckRequest.DescriptorsEntryR\vdescriptors\x12\x17\n" +
 	"\x04cost\x18\x03 \x01(\x03H\x00R\x04cost\x88\x01\x01\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x04 \x01(\tR\trequestId\x12\x18\n" +
-	"\areceipt\x18\x05 \x01(\bR\areceipt\x1a>\n" +
+	"\areceipt\x18\x05 \x01(\bR\areceipt\x12\x1a\n" +
+	"\bquestion\x18\x06 \x01(\bR\bquestion\x1a>\n" +
 	"\x10DescriptorsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\a\n" +
@@ -3072,7 +3228,18 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x11CheckBatchRequest\x123\n" +
 	"\brequests\x18\x01 \x03(\v2\x17.quotad.v1.CheckRequestR\brequests\"G\n" +
 	"\x12CheckBatchResponse\x121\n" +
-	"\tdecisions\x18\x01 \x03(\v2\x13.quotad.v1.DecisionR\tdecisions\"\xd2\x01\n" +
+	"\tdecisions\x18\x01 \x03(\v2\x13.quotad.v1.DecisionR\tdecisions\"\xe7\x01\n" +
+	"\rReportRequest\x12\x16\n" +
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x12K\n" +
+	"\vdescriptors\x18\x02 \x03(\v2).quotad.v1.ReportRequest.DescriptorsEntryR\vdescriptors\x12\x12\n" +
+	"\x04cost\x18\x03 \x01(\x03R\x04cost\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x04 \x01(\tR\trequestId\x1a>\n" +
+	"\x10DescriptorsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"A\n" +
+	"\x0eReportResponse\x12/\n" +
+	"\bdecision\x18\x01 \x01(\v2\x13.quotad.v1.DecisionR\bdecision\"\xd2\x01\n" +
 	"\vPeekRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12I\n" +
 	"\vdescriptors\x18\x02 \x03(\v2'.quotad.v1.PeekRequest.DescriptorsEntryR\vdescriptors\x12\x17\n" +
@@ -3082,7 +3249,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\a\n" +
 	"\x05_cost\"?\n" +
 	"\fPeekResponse\x12/\n" +
-	"\bdecision\x18\x01 \x01(\v2\x13.quotad.v1.DecisionR\bdecision\"\xa0\x06\n" +
+	"\bdecision\x18\x01 \x01(\v2\x13.quotad.v1.DecisionR\bdecision\"\xb4\x06\n" +
 	"\bDecision\x12\x18\n" +
 	"\aallowed\x18\x01 \x01(\bR\aallowed\x12)\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x11.quotad.v1.ReasonR\x06reason\x12\x14\n" +
@@ -3113,7 +3280,8 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"fromMemory\x12\x14\n" +
 	"\x05epoch\x18\x17 \x01(\tR\x05epoch\x12-\n" +
 	"\x06limits\x18\x18 \x03(\v2\x15.quotad.v1.LimitStateR\x06limits\x12\x1c\n" +
-	"\tundecided\x18\x19 \x01(\bR\tundecided\"\xc1\x03\n" +
+	"\tundecided\x18\x19 \x01(\bR\tundecided\x12\x12\n" +
+	"\x04owed\x18\x1a \x01(\x03R\x04owed\"\xd5\x03\n" +
 	"\n" +
 	"LimitState\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x1c\n" +
@@ -3131,7 +3299,8 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\ventitlement\x18\n" +
 	" \x01(\x03R\ventitlement\x12\x14\n" +
 	"\x05share\x18\v \x01(\x03R\x05share\x12\x1a\n" +
-	"\bdegraded\x18\f \x01(\bR\bdegradedB\f\n" +
+	"\bdegraded\x18\f \x01(\bR\bdegraded\x12\x12\n" +
+	"\x04owed\x18\r \x01(\x03R\x04owedB\f\n" +
 	"\n" +
 	"_remaining\"\xa0\x06\n" +
 	"\x0eStatusResponse\x12\x16\n" +
@@ -3281,7 +3450,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"round_trip\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\troundTrip\x12\x1a\n" +
 	"\bdegraded\x18\x05 \x01(\bR\bdegraded\x12:\n" +
 	"\vclock_apart\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\n" +
-	"clockApart\"\x89\x04\n" +
+	"clockApart\"\xab\x04\n" +
 	"\x0eBucketResponse\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x1f\n" +
 	"\vlimit_units\x18\x02 \x01(\x03R\n" +
@@ -3300,10 +3469,12 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x06rights\x18\b \x03(\v2\x11.quotad.v1.RightsR\x06rights\x12\x1f\n" +
 	"\bassigned\x18\x0e \x01(\x03H\x01R\bassigned\x88\x01\x01\x12(\n" +
 	"\rnext_assigned\x18\x0f \x01(\x03H\x02R\fnextAssigned\x88\x01\x01\x12=\n" +
-	"\fclosed_until\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\vclosedUntilB\b\n" +
+	"\fclosed_until\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\vclosedUntil\x12\x17\n" +
+	"\x04owed\x18\x10 \x01(\x03H\x03R\x04owed\x88\x01\x01B\b\n" +
 	"\x06_burstB\v\n" +
 	"\t_assignedB\x10\n" +
-	"\x0e_next_assigned\"\x8e\x02\n" +
+	"\x0e_next_assignedB\a\n" +
+	"\x05_owed\"\x8e\x02\n" +
 	"\x06Rights\x12\x12\n" +
 	"\x04cell\x18\x01 \x01(\x03R\x04cell\x12\x16\n" +
 	"\x06region\x18\x02 \x01(\tR\x06region\x12\x12\n" +
@@ -3362,12 +3533,13 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x11REASON_RECOVERING\x10\n" +
 	"\x12\x1a\n" +
 	"\x16REASON_INVALID_REQUEST\x10\v\x12\x11\n" +
-	"\rREASON_DENIED\x10\f2\x8b\x03\n" +
+	"\rREASON_DENIED\x10\f2\xca\x03\n" +
 	"\fQuotaService\x12:\n" +
 	"\x05Check\x12\x17.quotad.v1.CheckRequest\x1a\x18.quotad.v1.CheckResponse\x12I\n" +
 	"\n" +
 	"CheckBatch\x12\x1c.quotad.v1.CheckBatchRequest\x1a\x1d.quotad.v1.CheckBatchResponse\x127\n" +
 	"\x04Peek\x12\x16.quotad.v1.PeekRequest\x1a\x17.quotad.v1.PeekResponse\x12=\n" +
+	"\x06Report\x12\x18.quotad.v1.ReportRequest\x1a\x19.quotad.v1.ReportResponse\x12=\n" +
 	"\x06Refund\x12\x18.quotad.v1.RefundRequest\x1a\x19.quotad.v1.RefundResponse\x127\n" +
 	"\x04Take\x12\x16.quotad.v1.TakeRequest\x1a\x17.quotad.v1.TakeResponse\x12C\n" +
 	"\bGiveBack\x12\x1a.quotad.v1.GiveBackRequest\x1a\x1b.quotad.v1.GiveBackResponseB3Z1github.com/quotad/quotad/proto/quotad/v1;quotadv1b\x06proto3"
@@ -3385,125 +3557,132 @@ func file_quotad_v1_quotad_proto_rawDescGZIP() []byte {
 }
 
 var file_quotad_v1_quotad_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_quotad_v1_quotad_proto_goTypes = []any{
 	(Reason)(0),                   // 0: quotad.v1.Reason
 	(*CheckRequest)(nil),          // 1: quotad.v1.CheckRequest
 	(*CheckResponse)(nil),         // 2: quotad.v1.CheckResponse
 	(*CheckBatchRequest)(nil),     // 3: quotad.v1.CheckBatchRequest
 	(*CheckBatchResponse)(nil),    // 4: quotad.v1.CheckBatchResponse
-	(*PeekRequest)(nil),           // 5: quotad.v1.PeekRequest
-	(*PeekResponse)(nil),          // 6: quotad.v1.PeekResponse
-	(*Decision)(nil),              // 7: quotad.v1.Decision
-	(*LimitState)(nil),            // 8: quotad.v1.LimitState
-	(*StatusResponse)(nil),        // 9: quotad.v1.StatusResponse
-	(*RolesStatus)(nil),           // 10: quotad.v1.RolesStatus
-	(*DocumentsStatus)(nil),       // 11: quotad.v1.DocumentsStatus
-	(*DocumentsResponse)(nil),     // 12: quotad.v1.DocumentsResponse
-	(*OpenDocument)(nil),          // 13: quotad.v1.OpenDocument
-	(*RegionDocuments)(nil),       // 14: quotad.v1.RegionDocuments
-	(*HeldLimit)(nil),             // 15: quotad.v1.HeldLimit
-	(*NodeDocuments)(nil),         // 16: quotad.v1.NodeDocuments
-	(*StoreStatus)(nil),           // 17: quotad.v1.StoreStatus
-	(*StoreRival)(nil),            // 18: quotad.v1.StoreRival
-	(*StoreRefusal)(nil),          // 19: quotad.v1.StoreRefusal
-	(*RecoveryStatus)(nil),        // 20: quotad.v1.RecoveryStatus
-	(*RecoveringLimit)(nil),       // 21: quotad.v1.RecoveringLimit
-	(*ClosedLimit)(nil),           // 22: quotad.v1.ClosedLimit
-	(*JournalStatus)(nil),         // 23: quotad.v1.JournalStatus
-	(*LocalStatus)(nil),           // 24: quotad.v1.LocalStatus
-	(*Peer)(nil),                  // 25: quotad.v1.Peer
-	(*BucketResponse)(nil),        // 26: quotad.v1.BucketResponse
-	(*Rights)(nil),                // 27: quotad.v1.Rights
-	(*RecoverResponse)(nil),       // 28: quotad.v1.RecoverResponse
-	(*RefundRequest)(nil),         // 29: quotad.v1.RefundRequest
-	(*RefundResponse)(nil),        // 30: quotad.v1.RefundResponse
-	(*Refunded)(nil),              // 31: quotad.v1.Refunded
-	(*TakeRequest)(nil),           // 32: quotad.v1.TakeRequest
-	(*TakeResponse)(nil),          // 33: quotad.v1.TakeResponse
-	(*GiveBackRequest)(nil),       // 34: quotad.v1.GiveBackRequest
-	(*GiveBackResponse)(nil),      // 35: quotad.v1.GiveBackResponse
-	nil,                           // 36: quotad.v1.CheckRequest.DescriptorsEntry
-	nil,                           // 37: quotad.v1.PeekRequest.DescriptorsEntry
-	nil,                           // 38: quotad.v1.StatusResponse.CountersEntry
-	nil,                           // 39: quotad.v1.HeldLimit.MatchEntry
-	nil,                           // 40: quotad.v1.TakeRequest.DescriptorsEntry
-	(*durationpb.Duration)(nil),   // 41: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 42: google.protobuf.Timestamp
+	(*ReportRequest)(nil),         // 5: quotad.v1.ReportRequest
+	(*ReportResponse)(nil),        // 6: quotad.v1.ReportResponse
+	(*PeekRequest)(nil),           // 7: quotad.v1.PeekRequest
+	(*PeekResponse)(nil),          // 8: quotad.v1.PeekResponse
+	(*Decision)(nil),              // 9: quotad.v1.Decision
+	(*LimitState)(nil),            // 10: quotad.v1.LimitState
+	(*StatusResponse)(nil),        // 11: quotad.v1.StatusResponse
+	(*RolesStatus)(nil),           // 12: quotad.v1.RolesStatus
+	(*DocumentsStatus)(nil),       // 13: quotad.v1.DocumentsStatus
+	(*DocumentsResponse)(nil),     // 14: quotad.v1.DocumentsResponse
+	(*OpenDocument)(nil),          // 15: quotad.v1.OpenDocument
+	(*RegionDocuments)(nil),       // 16: quotad.v1.RegionDocuments
+	(*HeldLimit)(nil),             // 17: quotad.v1.HeldLimit
+	(*NodeDocuments)(nil),         // 18: quotad.v1.NodeDocuments
+	(*StoreStatus)(nil),           // 19: quotad.v1.StoreStatus
+	(*StoreRival)(nil),            // 20: quotad.v1.StoreRival
+	(*StoreRefusal)(nil),          // 21: quotad.v1.StoreRefusal
+	(*RecoveryStatus)(nil),        // 22: quotad.v1.RecoveryStatus
+	(*RecoveringLimit)(nil),       // 23: quotad.v1.RecoveringLimit
+	(*ClosedLimit)(nil),           // 24: quotad.v1.ClosedLimit
+	(*JournalStatus)(nil),         // 25: quotad.v1.JournalStatus
+	(*LocalStatus)(nil),           // 26: quotad.v1.LocalStatus
+	(*Peer)(nil),                  // 27: quotad.v1.Peer
+	(*BucketResponse)(nil),        // 28: quotad.v1.BucketResponse
+	(*Rights)(nil),                // 29: quotad.v1.Rights
+	(*RecoverResponse)(nil),       // 30: quotad.v1.RecoverResponse
+	(*RefundRequest)(nil),         // 31: quotad.v1.RefundRequest
+	(*RefundResponse)(nil),        // 32: quotad.v1.RefundResponse
+	(*Refunded)(nil),              // 33: quotad.v1.Refunded
+	(*TakeRequest)(nil),           // 34: quotad.v1.TakeRequest
+	(*TakeResponse)(nil),          // 35: quotad.v1.TakeResponse
+	(*GiveBackRequest)(nil),       // 36: quotad.v1.GiveBackRequest
+	(*GiveBackResponse)(nil),      // 37: quotad.v1.GiveBackResponse
+	nil,                           // 38: quotad.v1.CheckRequest.DescriptorsEntry
+	nil,                           // 39: quotad.v1.ReportRequest.DescriptorsEntry
+	nil,                           // 40: quotad.v1.PeekRequest.DescriptorsEntry
+	nil,                           // 41: quotad.v1.StatusResponse.CountersEntry
+	nil,                           // 42: quotad.v1.HeldLimit.MatchEntry
+	nil,                           // 43: quotad.v1.TakeRequest.DescriptorsEntry
+	(*durationpb.Duration)(nil),   // 44: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 45: google.protobuf.Timestamp
 }
 var file_quotad_v1_quotad_proto_depIdxs = []int32{
-	36, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
-	7,  // 1: quotad.v1.CheckResponse.decision:type_name -> quotad.v1.Decision
+	38, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
+	9,  // 1: quotad.v1.CheckResponse.decision:type_name -> quotad.v1.Decision
 	1,  // 2: quotad.v1.CheckBatchRequest.requests:type_name -> quotad.v1.CheckRequest
-	7,  // 3: quotad.v1.CheckBatchResponse.decisions:type_name -> quotad.v1.Decision
-	37, // 4: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
-	7,  // 5: quotad.v1.PeekResponse.decision:type_name -> quotad.v1.Decision
-	0,  // 6: quotad.v1.Decision.reason:type_name -> quotad.v1.Reason
-	41, // 7: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
-	41, // 8: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
-	41, // 9: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
-	8,  // 10: quotad.v1.Decision.limits:type_name -> quotad.v1.LimitState
-	41, // 11: quotad.v1.LimitState.window:type_name -> google.protobuf.Duration
-	41, // 12: quotad.v1.LimitState.reset_after:type_name -> google.protobuf.Duration
-	41, // 13: quotad.v1.LimitState.retry_after:type_name -> google.protobuf.Duration
-	17, // 14: quotad.v1.StatusResponse.store:type_name -> quotad.v1.StoreStatus
-	20, // 15: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
-	23, // 16: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
-	24, // 17: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
-	25, // 18: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
-	38, // 19: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.StatusResponse.CountersEntry
-	10, // 20: quotad.v1.StatusResponse.roles:type_name -> quotad.v1.RolesStatus
-	11, // 21: quotad.v1.StatusResponse.documents:type_name -> quotad.v1.DocumentsStatus
-	13, // 22: quotad.v1.DocumentsStatus.open:type_name -> quotad.v1.OpenDocument
-	14, // 23: quotad.v1.DocumentsStatus.regions:type_name -> quotad.v1.RegionDocuments
-	15, // 24: quotad.v1.DocumentsStatus.limits:type_name -> quotad.v1.HeldLimit
-	13, // 25: quotad.v1.DocumentsResponse.open:type_name -> quotad.v1.OpenDocument
-	14, // 26: quotad.v1.DocumentsResponse.regions:type_name -> quotad.v1.RegionDocuments
-	15, // 27: quotad.v1.DocumentsResponse.limits:type_name -> quotad.v1.HeldLimit
-	16, // 28: quotad.v1.DocumentsResponse.nodes:type_name -> quotad.v1.NodeDocuments
-	42, // 29: quotad.v1.OpenDocument.acknowledged:type_name -> google.protobuf.Timestamp
-	13, // 30: quotad.v1.RegionDocuments.open:type_name -> quotad.v1.OpenDocument
-	41, // 31: quotad.v1.RegionDocuments.waited:type_name -> google.protobuf.Duration
-	39, // 32: quotad.v1.HeldLimit.match:type_name -> quotad.v1.HeldLimit.MatchEntry
-	42, // 33: quotad.v1.HeldLimit.since:type_name -> google.protobuf.Timestamp
-	42, // 34: quotad.v1.HeldLimit.until:type_name -> google.protobuf.Timestamp
-	42, // 35: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
-	41, // 36: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
-	19, // 37: quotad.v1.StoreStatus.refusing:type_name -> quotad.v1.StoreRefusal
-	18, // 38: quotad.v1.StoreStatus.rivals:type_name -> quotad.v1.StoreRival
-	21, // 39: quotad.v1.RecoveryStatus.limits:type_name -> quotad.v1.RecoveringLimit
-	22, // 40: quotad.v1.RecoveryStatus.closed:type_name -> quotad.v1.ClosedLimit
-	42, // 41: quotad.v1.RecoveringLimit.since:type_name -> google.protobuf.Timestamp
-	42, // 42: quotad.v1.ClosedLimit.until:type_name -> google.protobuf.Timestamp
-	42, // 43: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
-	41, // 44: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
-	41, // 45: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
-	41, // 46: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
-	27, // 47: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
-	42, // 48: quotad.v1.BucketResponse.closed_until:type_name -> google.protobuf.Timestamp
-	21, // 49: quotad.v1.RecoverResponse.limits:type_name -> quotad.v1.RecoveringLimit
-	31, // 50: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
-	40, // 51: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
-	7,  // 52: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
-	41, // 53: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
-	31, // 54: quotad.v1.GiveBackResponse.refunded:type_name -> quotad.v1.Refunded
-	1,  // 55: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
-	3,  // 56: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
-	5,  // 57: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
-	29, // 58: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
-	32, // 59: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
-	34, // 60: quotad.v1.QuotaService.GiveBack:input_type -> quotad.v1.GiveBackRequest
-	2,  // 61: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
-	4,  // 62: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
-	6,  // 63: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
-	30, // 64: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
-	33, // 65: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
-	35, // 66: quotad.v1.QuotaService.GiveBack:output_type -> quotad.v1.GiveBackResponse
-	61, // [61:67] is the sub-list for method output_type
-	55, // [55:61] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	9,  // 3: quotad.v1.CheckBatchResponse.decisions:type_name -> quotad.v1.Decision
+	39, // 4: quotad.v1.ReportRequest.descriptors:type_name -> quotad.v1.ReportRequest.DescriptorsEntry
+	9,  // 5: quotad.v1.ReportResponse.decision:type_name -> quotad.v1.Decision
+	40, // 6: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
+	9,  // 7: quotad.v1.PeekResponse.decision:type_name -> quotad.v1.Decision
+	0,  // 8: quotad.v1.Decision.reason:type_name -> quotad.v1.Reason
+	44, // 9: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
+	44, // 10: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
+	44, // 11: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
+	10, // 12: quotad.v1.Decision.limits:type_name -> quotad.v1.LimitState
+	44, // 13: quotad.v1.LimitState.window:type_name -> google.protobuf.Duration
+	44, // 14: quotad.v1.LimitState.reset_after:type_name -> google.protobuf.Duration
+	44, // 15: quotad.v1.LimitState.retry_after:type_name -> google.protobuf.Duration
+	19, // 16: quotad.v1.StatusResponse.store:type_name -> quotad.v1.StoreStatus
+	22, // 17: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
+	25, // 18: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
+	26, // 19: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
+	27, // 20: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
+	41, // 21: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.StatusResponse.CountersEntry
+	12, // 22: quotad.v1.StatusResponse.roles:type_name -> quotad.v1.RolesStatus
+	13, // 23: quotad.v1.StatusResponse.documents:type_name -> quotad.v1.DocumentsStatus
+	15, // 24: quotad.v1.DocumentsStatus.open:type_name -> quotad.v1.OpenDocument
+	16, // 25: quotad.v1.DocumentsStatus.regions:type_name -> quotad.v1.RegionDocuments
+	17, // 26: quotad.v1.DocumentsStatus.limits:type_name -> quotad.v1.HeldLimit
+	15, // 27: quotad.v1.DocumentsResponse.open:type_name -> quotad.v1.OpenDocument
+	16, // 28: quotad.v1.DocumentsResponse.regions:type_name -> quotad.v1.RegionDocuments
+	17, // 29: quotad.v1.DocumentsResponse.limits:type_name -> quotad.v1.HeldLimit
+	18, // 30: quotad.v1.DocumentsResponse.nodes:type_name -> quotad.v1.NodeDocuments
+	45, // 31: quotad.v1.OpenDocument.acknowledged:type_name -> google.protobuf.Timestamp
+	15, // 32: quotad.v1.RegionDocuments.open:type_name -> quotad.v1.OpenDocument
+	44, // 33: quotad.v1.RegionDocuments.waited:type_name -> google.protobuf.Duration
+	42, // 34: quotad.v1.HeldLimit.match:type_name -> quotad.v1.HeldLimit.MatchEntry
+	45, // 35: quotad.v1.HeldLimit.since:type_name -> google.protobuf.Timestamp
+	45, // 36: quotad.v1.HeldLimit.until:type_name -> google.protobuf.Timestamp
+	45, // 37: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
+	44, // 38: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
+	21, // 39: quotad.v1.StoreStatus.refusing:type_name -> quotad.v1.StoreRefusal
+	20, // 40: quotad.v1.StoreStatus.rivals:type_name -> quotad.v1.StoreRival
+	23, // 41: quotad.v1.RecoveryStatus.limits:type_name -> quotad.v1.RecoveringLimit
+	24, // 42: quotad.v1.RecoveryStatus.closed:type_name -> quotad.v1.ClosedLimit
+	45, // 43: quotad.v1.RecoveringLimit.since:type_name -> google.protobuf.Timestamp
+	45, // 44: quotad.v1.ClosedLimit.until:type_name -> google.protobuf.Timestamp
+	45, // 45: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
+	44, // 46: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
+	44, // 47: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
+	44, // 48: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
+	29, // 49: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
+	45, // 50: quotad.v1.BucketResponse.closed_until:type_name -> google.protobuf.Timestamp
+	23, // 51: quotad.v1.RecoverResponse.limits:type_name -> quotad.v1.RecoveringLimit
+	33, // 52: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
+	43, // 53: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
+	9,  // 54: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
+	44, // 55: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
+	33, // 56: quotad.v1.GiveBackResponse.refunded:type_name -> quotad.v1.Refunded
+	1,  // 57: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
+	3,  // 58: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
+	7,  // 59: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
+	5,  // 60: quotad.v1.QuotaService.Report:input_type -> quotad.v1.ReportRequest
+	31, // 61: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
+	34, // 62: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
+	36, // 63: quotad.v1.QuotaService.GiveBack:input_type -> quotad.v1.GiveBackRequest
+	2,  // 64: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
+	4,  // 65: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
+	8,  // 66: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
+	6,  // 67: quotad.v1.QuotaService.Report:output_type -> quotad.v1.ReportResponse
+	32, // 68: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
+	35, // 69: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
+	37, // 70: quotad.v1.QuotaService.GiveBack:output_type -> quotad.v1.GiveBackResponse
+	64, // [64:71] is the sub-list for method output_type
+	57, // [57:64] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_quotad_v1_quotad_proto_init() }
@@ -3512,25 +3691,25 @@ func file_quotad_v1_quotad_proto_init() {
 		return
 	}
 	file_quotad_v1_quotad_proto_msgTypes[0].OneofWrappers = []any{}
-	file_quotad_v1_quotad_proto_msgTypes[4].OneofWrappers = []any{}
-	file_quotad_v1_quotad_proto_msgTypes[7].OneofWrappers = []any{}
-	file_quotad_v1_quotad_proto_msgTypes[8].OneofWrappers = []any{}
+	file_quotad_v1_quotad_proto_msgTypes[6].OneofWrappers = []any{}
 	file_quotad_v1_quotad_proto_msgTypes[9].OneofWrappers = []any{}
 	file_quotad_v1_quotad_proto_msgTypes[10].OneofWrappers = []any{}
 	file_quotad_v1_quotad_proto_msgTypes[11].OneofWrappers = []any{}
+	file_quotad_v1_quotad_proto_msgTypes[12].OneofWrappers = []any{}
 	file_quotad_v1_quotad_proto_msgTypes[13].OneofWrappers = []any{}
-	file_quotad_v1_quotad_proto_msgTypes[14].OneofWrappers = []any{}
 	file_quotad_v1_quotad_proto_msgTypes[15].OneofWrappers = []any{}
 	file_quotad_v1_quotad_proto_msgTypes[16].OneofWrappers = []any{}
-	file_quotad_v1_quotad_proto_msgTypes[25].OneofWrappers = []any{}
-	file_quotad_v1_quotad_proto_msgTypes[26].OneofWrappers = []any{}
+	file_quotad_v1_quotad_proto_msgTypes[17].OneofWrappers = []any{}
+	file_quotad_v1_quotad_proto_msgTypes[18].OneofWrappers = []any{}
+	file_quotad_v1_quotad_proto_msgTypes[27].OneofWrappers = []any{}
+	file_quotad_v1_quotad_proto_msgTypes[28].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quotad_v1_quotad_proto_rawDesc), len(file_quotad_v1_quotad_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   40,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

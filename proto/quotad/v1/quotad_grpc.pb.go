@@ -24,6 +24,7 @@ const (
 	QuotaService_Check_FullMethodName      = "/quotad.v1.QuotaService/Check"
 	QuotaService_CheckBatch_FullMethodName = "/quotad.v1.QuotaService/CheckBatch"
 	QuotaService_Peek_FullMethodName       = "/quotad.v1.QuotaService/Peek"
+	QuotaService_Report_FullMethodName     = "/quotad.v1.QuotaService/Report"
 	QuotaService_Refund_FullMethodName     = "/quotad.v1.QuotaService/Refund"
 	QuotaService_Take_FullMethodName       = "/quotad.v1.QuotaService/Take"
 	QuotaService_GiveBack_FullMethodName   = "/quotad.v1.QuotaService/GiveBack"
@@ -44,10 +45,15 @@ type QuotaServiceClient interface {
 	// work. A node decides 128 requests of a call at a time. If a call ends without an answer (CANCELLED, DEADLINE_EXCEEDED,
 	// UNAVAILABLE), any of its requests may have been charged.
 	// A node that has too much to do refuses a call before it reads it: RESOURCE_EXHAUSTED with a google.rpc.RetryInfo;
-	// nothing was charged. Check, Peek and Take, too.
+	// nothing was charged. Check, Peek, Report and Take, too.
 	CheckBatch(ctx context.Context, in *CheckBatchRequest, opts ...grpc.CallOption) (*CheckBatchResponse, error)
 	// Peek says what Check would, and charges nothing.
 	Peek(ctx context.Context, in *PeekRequest, opts ...grpc.CallOption) (*PeekResponse, error)
+	// Report charges what a use cost that is over. Limits that say charge: always are charged all of it, whatever is left;
+	// the answer says what did not fit (owed), and denies as long as anything is owed. Other limits are charged if the cost
+	// fits. At least one limit must say charge: always, else INVALID_ARGUMENT. If the region's store cannot be charged, the
+	// node keeps the charge until it can. Sent again with its request_id it is not charged again.
+	Report(ctx context.Context, in *ReportRequest, opts ...grpc.CallOption) (*ReportResponse, error)
 	// Refund takes back what a decision charged. It is idempotent, and goes to the region that decided.
 	Refund(ctx context.Context, in *RefundRequest, opts ...grpc.CallOption) (*RefundResponse, error)
 	// Take charges units beforehand, for a client that decides by itself for a moment: it may admit requests of so many units
@@ -92,6 +98,16 @@ func (c *quotaServiceClient) Peek(ctx context.Context, in *PeekRequest, opts ...
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(PeekResponse)
 	err := c.cc.Invoke(ctx, QuotaService_Peek_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *quotaServiceClient) Report(ctx context.Context, in *ReportRequest, opts ...grpc.CallOption) (*ReportResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReportResponse)
+	err := c.cc.Invoke(ctx, QuotaService_Report_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -143,10 +159,15 @@ type QuotaServiceServer interface {
 	// work. A node decides 128 requests of a call at a time. If a call ends without an answer (CANCELLED, DEADLINE_EXCEEDED,
 	// UNAVAILABLE), any of its requests may have been charged.
 	// A node that has too much to do refuses a call before it reads it: RESOURCE_EXHAUSTED with a google.rpc.RetryInfo;
-	// nothing was charged. Check, Peek and Take, too.
+	// nothing was charged. Check, Peek, Report and Take, too.
 	CheckBatch(context.Context, *CheckBatchRequest) (*CheckBatchResponse, error)
 	// Peek says what Check would, and charges nothing.
 	Peek(context.Context, *PeekRequest) (*PeekResponse, error)
+	// Report charges what a use cost that is over. Limits that say charge: always are charged all of it, whatever is left;
+	// the answer says what did not fit (owed), and denies as long as anything is owed. Other limits are charged if the cost
+	// fits. At least one limit must say charge: always, else INVALID_ARGUMENT. If the region's store cannot be charged, the
+	// node keeps the charge until it can. Sent again with its request_id it is not charged again.
+	Report(context.Context, *ReportRequest) (*ReportResponse, error)
 	// Refund takes back what a decision charged. It is idempotent, and goes to the region that decided.
 	Refund(context.Context, *RefundRequest) (*RefundResponse, error)
 	// Take charges units beforehand, for a client that decides by itself for a moment: it may admit requests of so many units
@@ -175,6 +196,9 @@ func (UnimplementedQuotaServiceServer) CheckBatch(context.Context, *CheckBatchRe
 }
 func (UnimplementedQuotaServiceServer) Peek(context.Context, *PeekRequest) (*PeekResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Peek not implemented")
+}
+func (UnimplementedQuotaServiceServer) Report(context.Context, *ReportRequest) (*ReportResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Report not implemented")
 }
 func (UnimplementedQuotaServiceServer) Refund(context.Context, *RefundRequest) (*RefundResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Refund not implemented")
@@ -260,6 +284,24 @@ func _QuotaService_Peek_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
+func _QuotaService_Report_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReportRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QuotaServiceServer).Report(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: QuotaService_Report_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QuotaServiceServer).Report(ctx, req.(*ReportRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _QuotaService_Refund_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(RefundRequest)
 	if err := dec(in); err != nil {
@@ -332,6 +374,10 @@ var QuotaService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Peek",
 			Handler:    _QuotaService_Peek_Handler,
+		},
+		{
+			MethodName: "Report",
+			Handler:    _QuotaService_Report_Handler,
 		},
 		{
 			MethodName: "Refund",

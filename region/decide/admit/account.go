@@ -62,7 +62,25 @@ func (c *accounts) one(a *rules.Applied, cost quantity.Units, d Decision, o tall
 			c.closures.saw(d.Limit, c.now().Add(d.opens))
 		}
 		a.Tally.Deny(cost, o)
+		if a.Charges.Asked() && !d.FromMemory && ordinary(a) {
+			c.metrics.refusedCharges.counter(d.Limit, "").Inc()
+		}
 		c.metrics.deniedUnits.counter(d.Limit, d.Reason).Add(float64(cost))
+	}
+}
+
+// charged counts a charge of a limit that is charged always.
+func (c *accounts) charged(a *rules.Applied, cost quantity.Units, d Decision) {
+	if d.Repeated {
+		return
+	}
+	c.fullest.saw(d)
+	o := c.outcome(d)
+	c.metrics.admittedUnits.counter(a.Limit.Name, "").Add(float64(cost - d.Owed))
+	a.Tally.Admit(cost-d.Owed, o)
+	if d.Owed > 0 {
+		c.metrics.debtUnits.counter(a.Limit.Name, "").Add(float64(d.Owed))
+		a.Tally.Deny(d.Owed, o)
 	}
 }
 

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/base/invalid"
 	"github.com/quotad/quotad/region/memory/rules"
 	"github.com/quotad/quotad/region/memory/store"
 )
 
-// Check decides a request and charges it if it is admitted. The error is an *invalid.Field, an
+// Check decides a request and charges it if it is admitted, unless it is a question. The error is an *invalid.Field, an
 // *Overload, ErrClosed, or that of ctx. A request may be charged although its caller gave up.
 func (l *Limiter) Check(ctx context.Context, q Request) (Decision, error) {
 	begun := time.Now()
@@ -31,7 +32,7 @@ func (l *Limiter) Peek(ctx context.Context, q Request) (Decision, error) {
 }
 
 func (l *Limiter) check(ctx context.Context, q Request, commit bool) (Decision, error) {
-	if commit && l.tenure.Rules().Prefetches && q.Validate() == nil {
+	if commit && !q.Question && l.tenure.Rules().Prefetches && q.Validate() == nil {
 		if d, paid := l.spendAtOnce(&q); paid {
 			return l.sign(d), nil
 		}
@@ -63,14 +64,17 @@ func bounded(all []*rules.Applied) error {
 
 // onceKey returns the key under which the store remembers that a request was charged. The key
 // covers the id, the cost and the buckets: a request with the same id that differs in cost or
-// buckets is another request.
-func onceKey(q Request, all []*rules.Applied) string {
+// buckets is another request, and so is one of another kind.
+func onceKey(id string, cost quantity.Units, all []*rules.Applied, kind ...string) string {
 	h := sha256.New()
 	part := func(s string) { fmt.Fprintf(h, "%d:%s,", len(s), s) }
-	part(q.ID)
-	part(strconv.FormatInt(int64(q.Cost), 10))
+	part(id)
+	part(strconv.FormatInt(int64(cost), 10))
 	for _, a := range all {
 		part(a.Target.Key)
+	}
+	for _, k := range kind {
+		part(k)
 	}
 	return store.OnceKey(store.ShardOf(all[0].Target.Key), hex.EncodeToString(h.Sum(nil)))
 }

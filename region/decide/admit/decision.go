@@ -14,6 +14,10 @@ type Request struct {
 	Domain      string
 	Descriptors map[string]string
 	Cost        quantity.Units // units, 1 to 2^51
+	// Question says that the request asks whether a use may begin whose cost is known only afterwards,
+	// when Report charges it. Nothing is charged. A limit that says charge: always borrows for it, if it
+	// borrows at all, and counts it as demand if it denies.
+	Question bool
 	// Lists holds lists of descriptors, in place of Descriptors and Cost. Such a request has
 	// neither an ID nor a receipt.
 	Lists []List
@@ -32,6 +36,7 @@ type Request struct {
 	// Caller names the sender of the request, such as a host. When many requests wait for the
 	// store, all callers get equal turns.
 	Caller string
+	others bool // see Report
 	// Unread says why a request of a batch could not be read. Validate returns it. nil: it was
 	// read.
 	Unread *invalid.Field
@@ -99,6 +104,8 @@ type Decision struct {
 	// Met holds what each of the request's Lists met.
 	Met []Met
 
+	// Owed is what did not fit of a cost that was charged all the same (Report), the most of any limit.
+	Owed    quantity.Units
 	Delay   time.Duration // admitted by a leaky_bucket: serve the request after this time
 	Receipt string        // for Receipts.Refund; empty if not asked for or nothing was charged
 	// Repeated says that this decision was made before, under the same Request.ID, and that nothing
@@ -152,6 +159,8 @@ func (r Request) Validate() error {
 		return r.validateLists()
 	case r.Cost < 1 || r.Cost > 1<<51:
 		return invalid.Fieldf("cost", costRange)
+	case r.Question && (r.ID != "" || r.Receipt):
+		return invalid.Fieldf("question", "asks and charges nothing; leave out request_id and receipt")
 	case len(r.Descriptors) > MaxDescriptors:
 		return invalid.Fieldf("descriptors", descriptorsTooMany)
 	}

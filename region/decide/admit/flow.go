@@ -79,8 +79,12 @@ func (l *Limiter) Begin(q Request, commit bool) (*Flow, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}
+	commit = commit && !q.Question
 	f := &Flow{limiter: l, request: q, commit: commit}
 	f.way = l.prepare(q, commit, f.room[:0])
+	if q.Question {
+		f.way.asked()
+	}
 	if f.way.needsNoStore(f.request.Domain) {
 		return f, nil
 	}
@@ -203,10 +207,10 @@ func (f *Flow) waitOpened() bool {
 // on exhaustion and could ever admit its cost.
 func (f *Flow) borrow() {
 	lacking := f.way.lacking(&f.said)
-	if !f.commit || len(lacking) == 0 {
+	if !f.commit && !f.way.Question || len(lacking) == 0 {
 		return
 	}
-	if wait := f.limiter.rights.Borrow(lacking, f.way.Cost, f.said.Decided.Now); wait != nil {
+	if wait := f.limiter.rights.Borrow(lacking, f.way.lacks(), f.said.Decided.Now); wait != nil {
 		f.borrowed = true
 		f.waits(rightsLent, wait)
 	}
@@ -270,14 +274,17 @@ func (f *Flow) pause(ctx context.Context) {
 
 // finish asks and waits until the request is decided.
 func (f *Flow) finish(ctx context.Context) (Decision, error) {
-	for {
-		switch f.next {
-		case Asks:
+	f.run(ctx)
+	return f.Decision()
+}
+
+// run asks and waits until nothing is left to be done.
+func (f *Flow) run(ctx context.Context) {
+	for f.next != Decided {
+		if f.next == Asks {
 			f.Ask(ctx)
-		case Waits:
+		} else {
 			f.pause(ctx)
-		default:
-			return f.Decision()
 		}
 	}
 }

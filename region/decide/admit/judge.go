@@ -35,7 +35,8 @@ func (l *Limiter) judge(w *way, a queue.Answer) Decision {
 	answer, all := a.Own(), w.Applied
 	decider, best := 0, int64(math.MinInt64)
 	var retry time.Duration // of the decider
-	seed, takes := l.sequence.Load(), w.Commit && !answer.Admitted
+	admitted := answer.Admitted && (w.owes(0, a) == 0 || all[0].Limit.Shadow)
+	seed, takes := l.sequence.Load(), w.Commit && !admitted && !w.Charge
 	var shadowed []string
 	var delay int64
 	spared := !w.allFull(&a)
@@ -52,15 +53,16 @@ func (l *Limiter) judge(w *way, a queue.Answer) Decision {
 			shadowed = append(shadowed, all[i].Limit.Name)
 		}
 		after := w.denies(i, a).retryAfter(l.rights, seed, takes && len(all) == 1)
-		weighs := weight(answer.Admitted, v, after, w.CostOf(i) > all[i].Most())
+		weighs := weight(admitted, v, after, w.denies(i, a).cost > all[i].Most())
 		first := i == 0 || harmless(decider) && !shadow
 		if first || shadow == harmless(decider) && weighs > best {
 			decider, best, retry = i, weighs, after
 		}
 	}
 	state, verdict := a.Decided.Buckets[decider], answer.Verdicts[decider]
-	d := l.describe(Decision{Allowed: answer.Admitted, Reason: WithinLimit,
+	d := l.describe(Decision{Allowed: admitted, Reason: WithinLimit,
 		Remaining:  verdict.Remaining,
+		Owed:       w.owes(decider, a),
 		ResetAfter: quantity.Duration(state.Reset),
 		Cell:       state.Cell, At: a.At(decider),
 		Share: max(state.Share, 0), Shadowed: shadowed, Delay: quantity.Duration(delay),
@@ -68,14 +70,14 @@ func (l *Limiter) judge(w *way, a queue.Answer) Decision {
 	if w.wantsStates() {
 		d.Limits = w.states(l.rights, a, seed)
 	}
-	if !answer.Admitted {
+	if !admitted {
 		if len(all) > 1 && takes { // the turn of the limit for which it waits longest
 			retry = w.denies(decider, a).retryAfter(l.rights, seed, true)
 		}
 		if d.Limits != nil {
 			d.Limits[decider].RetryAfter = retry
 		}
-		d.Reason, d.RetryAfter = reasonOf(all[decider], w.CostOf(decider), state, verdict, a.At(decider)), retry
+		d.Reason, d.RetryAfter = reasonOf(all[decider], w.denies(decider, a).cost, state, verdict, a.At(decider)), retry
 		if d.Reason == Recovering {
 			d.opens = quantity.Duration(verdict.Retry)
 		}
@@ -83,9 +85,13 @@ func (l *Limiter) judge(w *way, a queue.Answer) Decision {
 	return d
 }
 
-// denies returns what one of a request's limits said.
+// denies returns what one of a request's limits said. Of a charge it is what it says of the next unit.
 func (w *way) denies(i int, a queue.Answer) denies {
-	return denies{w.Applied[i], w.CostOf(i), a.Decided.Buckets[i], a.Own().Verdicts[i], a.At(i)}
+	cost := w.CostOf(i)
+	if w.Charge {
+		cost = 1
+	}
+	return denies{w.Applied[i], cost, a.Decided.Buckets[i], a.Own().Verdicts[i], a.At(i)}
 }
 
 // reasonOf returns why a limit denies.

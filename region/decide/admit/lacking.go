@@ -2,6 +2,8 @@ package admit
 
 import (
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/decide/queue"
 	"github.com/quotad/quotad/region/memory/store"
 	"github.com/quotad/quotad/region/trade/rights"
@@ -38,13 +40,25 @@ func (w *way) lacking(a *queue.Answer) (lacking []rights.Lack) {
 		switch {
 		case v.Retry == 0 || l.Shadow || l.Alternative && !w.allFull(a):
 			continue
-		case !l.Borrows() || w.CostOf(i) > w.Applied[i].Most():
+		case !l.Borrows() || w.Question && l.Charge != policy.ChargeAlways || w.CostOf(i) > w.Applied[i].Most():
 			return nil
 		}
 		lacking = append(lacking, rights.Lack{Bucket: w.Applied[i].Bucket,
 			State: a.Decided.Buckets[i]})
 	}
 	return lacking
+}
+
+// lacks returns how many units the request waits for: what it costs, or if it is a question what a
+// charge usually costs.
+func (w *way) lacks() quantity.Units {
+	units := w.Cost
+	if w.Question {
+		for _, a := range w.Applied {
+			units = max(units, min(a.Charges.Usual(), a.Most()))
+		}
+	}
+	return units
 }
 
 // allFull reports whether all alternative limits of a request had no room.

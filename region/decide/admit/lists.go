@@ -79,10 +79,16 @@ func (w *way) matchLists(q Request, room []*rules.Applied) {
 		}
 		its.Limits = places[first:len(places):len(places)]
 	}
-	if len(w.lists.replaced) > 0 {
-		costs = w.leaveReplaced(costs)
+	if before := len(w.Applied); len(w.lists.replaced) > 0 {
+		costs = w.leave(costs, func(a *rules.Applied) bool { return slices.Contains(w.lists.replaced, a.Limit.Alias) })
+		w.lists.lessened = len(w.Applied) < before
 	}
-	w.Cost = 1
+	w.costing(costs)
+}
+
+// costing sets what the request costs of each limit.
+func (w *way) costing(costs []quantity.Units) {
+	w.Cost, w.Costs = 1, nil
 	for _, cost := range costs {
 		w.Cost = max(w.Cost, cost)
 	}
@@ -105,17 +111,16 @@ func withoutReplaced(all []*rules.Applied, exempt *policy.Exemption) []*rules.Ap
 		func(a *rules.Applied) bool { return slices.Contains(replaced, a.Limit.Alias) })
 }
 
-// leaveReplaced leaves out the limits that others of the request replace.
-func (w *way) leaveReplaced(costs []quantity.Units) []quantity.Units {
+// leave leaves out some of the limits that the lists meet, with their costs.
+func (w *way) leave(costs []quantity.Units, out func(*rules.Applied) bool) []quantity.Units {
 	places, kept := make([]int, len(w.Applied)), 0
 	for i, a := range w.Applied {
 		places[i] = -1
-		if !slices.Contains(w.lists.replaced, a.Limit.Alias) {
+		if !out(a) {
 			w.Applied[kept], costs[kept], places[i] = a, costs[i], kept
 			kept++
 		}
 	}
-	w.lists.lessened = kept < len(w.Applied)
 	w.Applied = w.Applied[:kept]
 	for n := range w.lists.met {
 		met := &w.lists.met[n]

@@ -20,11 +20,13 @@ type metrics struct {
 	resolved  resolved // of decisions
 	// units of requests, by limit: admittedUnits have no reason
 	admittedUnits, deniedUnits resolved
-	time                       prometheus.Histogram
-	storeFailures              prometheus.Counter
-	resets                     *prometheus.CounterVec
-	repeats                    *prometheus.CounterVec
-	noLimit                    *prometheus.CounterVec
+	// of costs that are known only afterwards, by limit
+	debtUnits, lostCharges, refusedCharges resolved
+	time                                   prometheus.Histogram
+	storeFailures                          prometheus.Counter
+	resets                                 *prometheus.CounterVec
+	repeats                                *prometheus.CounterVec
+	noLimit                                *prometheus.CounterVec
 	// denials that were told from memory
 	rememberedDenials prometheus.Counter
 	// units that clients took, and said that they admitted and denied by themselves
@@ -68,6 +70,12 @@ func newMetrics() *metrics {
 		"limit")
 	m.deniedUnits.vec = vec("quotad_denied_units_total",
 		"Units denied, by the limit that denied them and the reason.", "limit", "reason")
+	m.debtUnits.vec = vec("quotad_debt_units_total",
+		"Units charged although they did not fit (charge: always), by limit: what they were then over.", "limit")
+	m.lostCharges.vec = vec("quotad_lost_charge_units_total",
+		"Units of charges (charge: always) that were lost, by limit: the store could not be charged, and the node had no room to keep them until it can.", "limit")
+	m.refusedCharges.vec = vec("quotad_refused_charges_total",
+		"Charges denied on buckets that are also asked about with a cost of 0, by limit: what they cost was used and counts nowhere. Write charge: always for the limit.", "limit")
 	m.storeFailures = counter("quotad_store_failures_total",
 		"Requests that the store did not decide.")
 	m.resets = vec("quotad_resets_total",

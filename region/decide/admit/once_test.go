@@ -112,7 +112,7 @@ func (n *running) batched(t *testing.T, observed *rights.Engine, requests ...Req
 		batch[i] = queue.Ask{Rules: r, Applied: r.Match(q.Domain, q.Descriptors), Cost: q.Cost,
 			Commit: true}.Waits(time.Now(), time.Minute)
 		if q.ID != "" {
-			batch[i].Once = onceKey(q, batch[i].Applied)
+			batch[i].Once = onceKey(q.ID, q.Cost, batch[i].Applied)
 		}
 	}
 	said, errs := together.DecideAll(t.Context(), batch)

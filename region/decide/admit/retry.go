@@ -47,7 +47,7 @@ func (d denies) retryAfter(engine *rights.Engine, seed uint64, take bool) time.D
 	var lent exchange.Relief
 	bucket := d.Limit.Algorithm.Bucket()
 	if bucket || s.Share < d.Most() { // else the others hold nothing
-		lent = engine.Relief(d.Bucket, s.Cell, s.Share, d.cost-s.Free)
+		lent = engine.Relief(d.Bucket, s.Cell, s.Share, d.cost-s.Free+debtOf(d.Applied, s))
 	}
 	if !bucket && lent.Units > 0 { // they come all at once
 		if after := spread(quantity.Duration(lent.After), uint64(d.at)+seed); after < d.turn(own, exchange.Relief{}, false) {

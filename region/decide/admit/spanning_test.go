@@ -62,7 +62,7 @@ func (n *running) asksFirstPart(t *testing.T, q Request) (limit int) {
 	p := queue.Ask{Rules: r, Applied: all}.Parts()[0]
 	limit = p.Of[0]
 	w := queue.Ask{Rules: r, Applied: all[limit : limit+1], Cost: q.Cost, Commit: true,
-		Once: store.OnceKeyIn(p.Shard, onceKey(q, all))}.Waits(time.Now(), time.Minute)
+		Once: store.OnceKeyIn(p.Shard, onceKey(q.ID, q.Cost, all))}.Waits(time.Now(), time.Minute)
 	if a, err := n.queue.Decide(t.Context(), w); err != nil || a.Err != nil {
 		t.Fatalf("%+v, %v", a, err)
 	}

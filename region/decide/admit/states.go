@@ -33,16 +33,17 @@ type LimitState struct {
 	// time, and this attempt was not.
 	Earlier     bool
 	Remaining   quantity.Units
-	ResetAfter  time.Duration // as Decision.ResetAfter
-	RetryAfter  time.Duration // as Decision.RetryAfter; 0 if it admits
+	Owed        quantity.Units // as Decision.Owed
+	ResetAfter  time.Duration  // as Decision.ResetAfter
+	RetryAfter  time.Duration  // as Decision.RetryAfter; 0 if it admits
 	Share       quantity.Units
 	Entitlement quantity.Units
 	Degraded    bool
 }
 
 // wantsStates reports whether a decision on the request lists its limits: if there are several, or if
-// the request has lists.
-func (w *way) wantsStates() bool { return len(w.Applied) > 1 || w.lists != nil }
+// the request has lists, or others that are not among them.
+func (w *way) wantsStates() bool { return len(w.Applied) > 1 || w.lists != nil || w.others }
 
 // state returns what is known of a limit without a count.
 func (w *way) state(engine *rights.Engine, i int) LimitState {

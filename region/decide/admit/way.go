@@ -11,24 +11,35 @@ type way struct {
 	queue.Ask
 	lists   *listed           // nil: the request has none
 	exempts *policy.Exemption // that the request meets which has no lists; nil: none
+	others  bool              // its limits that are charged always are left out
 	stray   string            // a descriptor whose value meets no condition; see policy.Matcher.Stray
 }
 
 // prepare finds the limits of a request and sets its deadline.
 func (l *Limiter) prepare(q Request, commit bool, room []*rules.Applied) way {
 	r := l.tenure.Rules()
-	w := way{Ask: queue.Ask{Rules: r, Cost: q.Cost, Commit: commit, Caller: q.Caller}.Waits(l.config.On.Now(), l.waitOf(&q))}
+	w := way{Ask: queue.Ask{Rules: r, Cost: q.Cost, Commit: commit, Question: q.Question,
+		Caller: q.Caller}.Waits(l.config.On.Now(), l.waitOf(&q))}
+	w.match(q, room)
+	if q.others {
+		w.leaveCharged()
+	}
+	if commit && q.ID != "" && len(w.Applied) > 0 {
+		w.Once = onceKey(q.ID, q.Cost, w.Applied)
+	}
+	return w
+}
+
+// match finds the limits that apply to a request, and what it costs of each.
+func (w *way) match(q Request, room []*rules.Applied) {
 	if q.Lists != nil {
 		w.matchLists(q, room)
-		return w
+		return
 	}
+	r := w.Rules
 	w.Applied = r.Append(room, q.Domain, q.Descriptors)
 	w.exempts, w.stray = r.Exempt(q.Domain, q.Descriptors), r.Stray(q.Domain, q.Descriptors, nil)
 	if r.Replaces {
 		w.Applied = withoutReplaced(w.Applied, w.exempts)
 	}
-	if commit && q.ID != "" && len(w.Applied) > 0 {
-		w.Once = onceKey(q, w.Applied)
-	}
-	return w
 }

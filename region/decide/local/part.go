@@ -65,8 +65,19 @@ type Part struct {
 type windowKey struct {
 	head    string // the common beginning of the ids of the limit's buckets
 	windows algorithms.Cells
-	margin  int64 // of clocks
+	margin  int64 // of clocks, and for what is owed
 	number  quantity.Cell
+}
+
+// keyOf returns the key of a window of a bucket's limit.
+func keyOf(a *rules.Applied, number quantity.Cell) windowKey {
+	k := windowKey{headOf(a.Bucket.ID), a.Target.Terms.Windows(), a.Bucket.ClockMargin, number}
+	if owes := a.Limit.MaxDebt; owes > 0 { // of a token_bucket it counts until that is refilled
+		t := a.Target.Terms
+		t.Burst = owes
+		k.margin += t.FillTime()
+	}
+	return k
 }
 
 // ends returns when nothing that was spent in the window counts any more, in microseconds since
@@ -83,6 +94,7 @@ type spent struct {
 	settled  quantity.Units // part of units that the store has charged
 	id       idRef
 	waits    bool // in the list of what the store is still to charge
+	kept     bool // all of it are charges that were kept (Keep), for which nothing was claimed
 }
 
 // due returns the units that the store has charged or is to charge.

@@ -21,6 +21,7 @@ type Spent struct {
 	Left     quantity.Units // of the part of its bucket, after the request if it was admitted
 	Reset    time.Duration  // until the window ends
 	Never    bool           // the cost is above the whole part
+	Owed     quantity.Units // of Keep: what did not fit
 }
 
 // Spend charges a request to this node's parts: to those of all its limits, or to none. There is at
@@ -55,6 +56,38 @@ func (p *Part) Spend(all []Charge, commit bool) (s Spent) {
 	}
 	p.admitted.Add(float64(units))
 	return s
+}
+
+// Keep takes a charge of which it does not matter whether it fits (charge: always), until the store is
+// charged with it. Of a reserve it takes nothing. kept is false if there is no memory for its bucket, or
+// the window has just ended: then the charge is lost.
+func (p *Part) Keep(c Charge) (s Spent, kept bool) {
+	now, part := p.now(), p.of(c.Applied)
+	k, _, full := p.look(c.Applied, now)
+	s.Reset = p.untilEnd(k, now)
+	if full {
+		s.Owed = c.Cost
+		return s, false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w, _ := p.find(k, c.Bucket.ID); w == nil && !p.begin(k, c.Bucket.ID) {
+		s.Owed = c.Cost
+		return s, false
+	}
+	w, i := p.find(k, c.Bucket.ID)
+	s.Left = max(part-w.record(i).units, 0)
+	s.Owed = max(c.Cost-s.Left, 0)
+	s.Left, s.Admitted = max(s.Left-c.Cost, 0), s.Owed == 0
+	p.keep(k, c.Bucket.ID, c.Cost)
+	p.admitted.Add(float64(c.Cost))
+	return s, true
+}
+
+// untilEnd returns the time until a window ends.
+func (p *Part) untilEnd(k windowKey, clock time.Time) time.Duration {
+	return quantity.Duration(k.windows.Opens(k.number + 1).Sub(
+		max(quantity.StoreTime(clock.UnixMicro()), k.windows.Opens(k.number))))
 }
 
 // Claim claims in one commit what several requests will spend. Otherwise each would wait for a
@@ -109,11 +142,9 @@ type claiming struct {
 // of a window was spent, all of it counts as spent.
 func (p *Part) take(a *rules.Applied, cost quantity.Units, commit bool,
 	clock time.Time) metered {
-	windows, part := a.Target.Terms.Windows(), p.of(a)
+	part := p.of(a)
 	k, fresh, full := p.look(a, clock)
-	m := metered{window: k.number, never: cost > part,
-		reset: quantity.Duration(windows.Opens(k.number + 1).Sub(
-			max(quantity.StoreTime(clock.UnixMicro()), windows.Opens(k.number))))}
+	m := metered{window: k.number, never: cost > part, reset: p.untilEnd(k, clock)}
 	if cost > part || full {
 		return m
 	}
@@ -131,7 +162,7 @@ func (p *Part) take(a *rules.Applied, cost quantity.Units, commit bool,
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	// The window may have ended while the journal was waited for.
-	if windows.At(p.mark) != k.number {
+	if k.windows.At(p.mark) != k.number {
 		return m
 	}
 	var s spent
@@ -161,16 +192,16 @@ func (p *Part) claimAll(all []claiming) {
 	}
 }
 
-// look returns the present window. fresh says that nothing of the bucket was metered in it yet.
+// look returns the present window. fresh says that nothing of the bucket was spent in it yet.
 // full says that there is no memory to do so.
 func (p *Part) look(a *rules.Applied, clock time.Time) (k windowKey, fresh, full bool) {
 	windows := a.Target.Terms.Windows()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mark = max(p.mark, quantity.StoreTime(clock.UnixMicro()))
-	k = windowKey{headOf(a.Bucket.ID), windows, a.Bucket.ClockMargin, windows.At(p.mark)}
-	if w, _ := p.find(k, a.Bucket.ID); w != nil {
-		return k, false, false
+	k = keyOf(a, windows.At(p.mark))
+	if w, i := p.find(k, a.Bucket.ID); w != nil {
+		return k, w.record(i).kept, false
 	}
 	full = !p.room(k, a.Bucket.ID)
 	if full {
@@ -193,7 +224,7 @@ func (p *Part) room(k windowKey, id string) bool {
 func (p *Part) giveBack(a *rules.Applied, cost quantity.Units, number quantity.Cell) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	k := windowKey{headOf(a.Bucket.ID), a.Target.Terms.Windows(), a.Bucket.ClockMargin, number}
+	k := keyOf(a, number)
 	if w, _ := p.find(k, a.Bucket.ID); w != nil {
 		p.add(k, a, -cost)
 	}

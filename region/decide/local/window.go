@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/base/repeat"
 	"github.com/quotad/quotad/region/memory/rules"
@@ -88,10 +89,19 @@ func (p *Part) begin(k windowKey, id string) bool {
 func (p *Part) add(k windowKey, a *rules.Applied, cost quantity.Units) {
 	w, i := p.find(k, a.Bucket.ID)
 	s := *w.record(i)
-	s.units += cost
+	s.units, s.kept = s.units+cost, false
 	if a.Reserve != nil {
 		s.reserved += cost
 	}
+	w.put(i, s)
+}
+
+// keep adds units that the store is to charge to a bucket that has a record. None are out of a reserve.
+func (p *Part) keep(k windowKey, id string, units quantity.Units) {
+	w, i := p.find(k, id)
+	s := *w.record(i)
+	s.kept = s.kept || s.units == 0
+	s.units = min(s.units+units, algorithms.MaxUnits)
 	w.put(i, s)
 }
 

@@ -30,11 +30,17 @@ type Ask struct {
 	Commit  bool             // it is charged if it is admitted
 	Chunk   bool             // its units are for later requests, which are admitted without the store
 	Ahead   bool             // its units are for Envoys, whose reports tell their demand
-	Once    string           // key under which it is charged once (store.OnceKey); empty: none
-	Caller  string           // who sent it; empty: unknown
-	Came    time.Time        // when it began to wait
-	Until   time.Time        // from then on the store is not asked, so that the answer is in time
-	Ends    time.Time        // from then on an answer is not waited for either
+	// Question says that a charge follows if there is room: what it costs is known only afterwards.
+	// Of a limit that is charged always it is demand of a usual charge.
+	Question bool
+	// Charge says that the costs were known only afterwards: all limits are charged always, whatever
+	// is left.
+	Charge bool
+	Once   string    // key under which it is charged once (store.OnceKey); empty: none
+	Caller string    // who sent it; empty: unknown
+	Came   time.Time // when it began to wait
+	Until  time.Time // from then on the store is not asked, so that the answer is in time
+	Ends   time.Time // from then on an answer is not waited for either
 
 	gone   *atomic.Bool  // true: nobody waits for the answer any more; nil: somebody does
 	answer chan<- Answer // buffered, so that an answer to a caller that has gone blocks nobody

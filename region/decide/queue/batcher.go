@@ -223,19 +223,29 @@ func (b *batcher) decide(ctx context.Context, batch []Ask) {
 			r.Err = b.unreached(shardOf(calls[i]), begun, back, r.Err)
 			timed = timed || IsOverload(r.Err)
 		}
-		if r.Err == nil && calls[i].Commit && !r.Value.Repeated {
-			if groups[i][0].Ahead {
-				b.rights.ObserveAhead(groups[i][0].Applied, r.Value)
-			} else {
-				b.rights.Observe(groups[i][0].Applied, &calls[i], r.Value)
-			}
-			learn(groups[i], r.Value, of)
+		if r.Err == nil && !r.Value.Repeated {
+			b.observe(groups[i], &calls[i], r.Value, of)
 		}
 		for n, w := range groups[i] {
 			w.answer <- Answer{Decided: r.Value, Index: n, of: of, Err: r.Err}
 		}
 	}
 	b.end(work, alone, timed, begun, back)
+}
+
+// observe tells of what a call answered to a group of requests.
+func (b *batcher) observe(group []Ask, c *algorithms.Decide, d algorithms.Decided, of heardOf) {
+	switch first := &group[0]; {
+	case first.Question:
+		b.rights.ObserveQuestion(first.Applied, d)
+	case !c.Commit:
+	case first.Ahead:
+		b.rights.ObserveAhead(first.Applied, d)
+		learn(group, d, of)
+	default:
+		b.rights.Observe(first.Applied, c, d)
+		learn(group, d, of)
+	}
 }
 
 // calls returns the Decide of each group, and the work of all.
@@ -251,6 +261,9 @@ func (b *batcher) calls(groups [][]Ask) (calls []algorithms.Decide, work int64) 
 		for _, a := range first.Applied {
 			target := a.Target
 			target.ExistsUntil = b.rights.ExistsFound(a)
+			if first.Charge {
+				target.Always, target.Alternative, target.MostOwed = true, false, a.Limit.MaxDebt
+			}
 			buckets = append(buckets, target)
 		}
 		before := len(costs)

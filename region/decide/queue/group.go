@@ -10,8 +10,9 @@ import (
 func group(batch []Ask) [][]Ask {
 	groups, sizes := make([][]Ask, 0, len(batch)), make([]algorithms.Batch, 0, len(batch))
 	type on struct { // requests that differ in it share no item
-		rules *rules.Rules
-		hash  uint64
+		rules  *rules.Rules
+		hash   uint64
+		charge bool
 	}
 	index := make(map[on]int, len(batch)) // the last group of each
 	for n := range batch {
@@ -19,7 +20,7 @@ func group(batch []Ask) [][]Ask {
 		if w.gone != nil && w.gone.Load() {
 			continue
 		}
-		its := on{w.Rules, w.hash}
+		its := on{w.Rules, w.hash, w.Charge}
 		i, known := index[its]
 		if known && groups[i][0].shares(w) && sizes[i].Add(w.Cost) {
 			groups[i] = append(groups[i], *w)
@@ -40,7 +41,7 @@ func (w *Ask) joins() bool { return w.Commit && w.Once == "" && !w.Ahead && !w.A
 
 // shares reports whether two requests share an item of a script call.
 func (w *Ask) shares(other *Ask) bool {
-	if !w.joins() || !other.joins() || w.hash != other.hash || w.Rules != other.Rules || len(w.Applied) != len(other.Applied) {
+	if !w.joins() || !other.joins() || w.hash != other.hash || w.Charge != other.Charge || w.Rules != other.Rules || len(w.Applied) != len(other.Applied) {
 		return false
 	}
 	for i, a := range w.Applied {

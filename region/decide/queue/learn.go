@@ -34,7 +34,9 @@ func answerOf(group []Ask, place int, d algorithms.Decided, of heardOf) held.Ans
 		cost, v := group[n].CostOf(place), d.Answers[n].Verdicts[place]
 		switch {
 		case v.Retry == 0:
-			a.Fitted = max(a.Fitted, cost)
+			if v.Owed == 0 {
+				a.Fitted = max(a.Fitted, cost)
+			}
 			if d.Answers[n].Admitted && !group[n].Chunk {
 				a.Charged += cost
 			}

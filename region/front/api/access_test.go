@@ -55,6 +55,7 @@ var allowedTo = map[string]struct {
 	"/v1/check-batch": {"api", "check"},
 	"/v1/peek":        {"api", "check"},
 	"/v1/authz":       {"api", "check"},
+	"/v1/report":      {"api", "check"},
 	"/v1/refund":      {"api", "check"},
 	"/json":           {"api", "check"},
 	"/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit":                   {"api", "check"},
@@ -62,6 +63,7 @@ var allowedTo = map[string]struct {
 	"/quotad.v1.QuotaService/Check":                                                  {"api", "check"},
 	"/quotad.v1.QuotaService/CheckBatch":                                             {"api", "check"},
 	"/quotad.v1.QuotaService/Peek":                                                   {"api", "check"},
+	"/quotad.v1.QuotaService/Report":                                                 {"api", "check"},
 	"/quotad.v1.QuotaService/Take":                                                   {"api", "check"},
 	"/quotad.v1.QuotaService/GiveBack":                                               {"api", "check"},
 	"/quotad.v1.QuotaService/Refund":                                                 {"api", "check"},
@@ -297,7 +299,7 @@ func (s *secured) try(t *testing.T, p proof, port, call string) string {
 		at = s.at["api/web"]
 	}
 	method := http.MethodGet
-	if slices.Contains([]string{"/v1/check", "/v1/check-batch", "/v1/peek", "/v1/refund", "/json", "/v1/reset", "/v1/cut", "/v1/rehearse", "/v1/apply", "/v1/recover"}, call) {
+	if slices.Contains([]string{"/v1/check", "/v1/check-batch", "/v1/peek", "/v1/report", "/v1/refund", "/json", "/v1/reset", "/v1/cut", "/v1/rehearse", "/v1/apply", "/v1/recover"}, call) {
 		method = http.MethodPost
 	}
 	// Profiles that would take too long are refused at once.

@@ -71,6 +71,7 @@ func TestAnswersAreAsInOpenAPI(t *testing.T) {
 		{"POST", "/v1/check", "", json, `{"cost":"1"}`, fronts.Allowed(), 400},
 		{"POST", "/v1/check", "", "text/plain", fronts.Request, fronts.Allowed(), 415},
 		{"POST", "/v1/peek", "", json, fronts.Request, fronts.Denied(), 200},
+		{"POST", "/v1/report", "", json, fronts.Request, fronts.Owing(), 200},
 		{"POST", "/v1/check-batch", "", json, `{"requests":[` + fronts.Request + `,{}]}`, fronts.Allowed(), 200},
 		{"POST", "/v1/refund", "", json, `{"receipt":"` + fronts.Receipt + `"}`, fronts.Allowed(), 200},
 		{"POST", "/json", "", "", `{"domain":"api","descriptors":[` +

@@ -46,7 +46,7 @@ func TestBatchHTTP(t *testing.T) {
 		"200\n"+fronts.JSONType+`{"decisions":[`+
 			`{"allowed":false,"reason":"over_limit",`+about+`2},`+
 			wrong(`"cost: `+costWords+`"`)+
-			wrong(`"request: has the unknown field \"hits\"; there are domain, descriptors, cost, request_id and receipt"`)+
+			wrong(`"request: has the unknown field \"hits\"; there are domain, descriptors, cost, request_id, receipt and question"`)+
 			wrong(`"request: has \"domain\" twice"`)+
 			wrong(`"request: must be a JSON object"`)+
 			wrong(`"request: must be a JSON object"`)+

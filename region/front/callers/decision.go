@@ -30,6 +30,10 @@ type Decision struct {
 	// Absent if allowed, if the request is never admitted, and if the time is not known.
 	RetryAfter *asjson.Milliseconds `json:"retry_after_ms,omitempty"`
 
+	// Owed is what did not fit of a cost that was reported, and charged all the same; absent if
+	// nothing.
+	Owed quantity.Units `json:"owed,omitempty"`
+
 	// Absent if the request may be served at once. Only a leaky_bucket makes requests wait for
 	// their turn.
 	Delay *asjson.Milliseconds `json:"delay_ms,omitempty"`
@@ -76,6 +80,7 @@ type LimitState struct {
 	Entitlement quantity.Units       `json:"entitlement"`
 	Share       quantity.Units       `json:"share"`
 	Degraded    bool                 `json:"degraded,omitempty"`
+	Owed        quantity.Units       `json:"owed,omitempty"` // as Decision.Owed
 }
 
 func newLimitStates(all []admit.LimitState) (states []LimitState) {
@@ -85,7 +90,7 @@ func newLimitStates(all []admit.LimitState) (states []LimitState) {
 	for _, s := range all {
 		j := LimitState{Limit: s.Limit, Algorithm: s.Algorithm, LimitUnits: s.LimitUnits,
 			Window: asjson.Milliseconds(s.Window), Admits: s.Admits, Shadow: s.Shadow,
-			Entitlement: s.Entitlement, Share: s.Share, Degraded: s.Degraded}
+			Entitlement: s.Entitlement, Share: s.Share, Degraded: s.Degraded, Owed: s.Owed}
 		if s.Counted {
 			j.Remaining, j.ResetAfter = &s.Remaining, (*asjson.Milliseconds)(&s.ResetAfter)
 		}
@@ -104,7 +109,7 @@ func newDecision(d admit.Decision) *Decision {
 		Algorithm: string(d.Algorithm), Node: d.Node, Region: d.Region,
 		Degraded: d.Degraded, Sequence: d.Sequence, Shadowed: d.Shadowed, Repeated: d.Repeated,
 		Receipt: d.Receipt, Problem: wire.Complaint(d), Undecided: d.Undecided,
-		FromMemory: d.FromMemory, Epoch: d.Epoch, Limits: newLimitStates(d.Limits)}
+		FromMemory: d.FromMemory, Owed: d.Owed, Epoch: d.Epoch, Limits: newLimitStates(d.Limits)}
 	if d.Limit != "" {
 		j.LimitUnits, j.Entitlement = &d.LimitUnits, &d.Entitlement
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 const noSuchPath = "there is nothing at this path of the API; " +
-	"see /v1/check, /v1/check-batch, /v1/peek, /v1/refund, /v1/authz, /v1/openapi.yaml, /json, /livez and /readyz; " +
+	"see /v1/check, /v1/check-batch, /v1/peek, /v1/report, /v1/refund, /v1/authz, /v1/openapi.yaml, /json, /livez and /readyz; " +
 	"the admin listener (listen.admin) has the others"
 
 // routes returns the paths of the API.
@@ -21,6 +21,7 @@ func (s *Server) routes() *wire.Routes {
 	p.Handle("/v1/check", s.traced("/v1/check", s.check), http.MethodPost)
 	p.Handle("/v1/check-batch", s.traced("/v1/check-batch", s.checkBatch), http.MethodPost)
 	p.Handle("/v1/peek", s.peek, http.MethodPost)
+	p.Handle("/v1/report", s.report, http.MethodPost)
 	p.Handle("/v1/refund", s.refund, http.MethodPost)
 	p.Handle("/json", s.traced("/json", s.rlsJSON), http.MethodPost)
 	p.HandleProxied("/v1/authz", s.traced("/v1/authz", s.authz), http.MethodGet, http.MethodHead,
@@ -59,6 +60,18 @@ func (s *Server) peek(w http.ResponseWriter, r *http.Request) {
 	if d, ok := s.decide(w, r, decodePeek, s.node.Peek); ok {
 		wire.Write(w, "application/json", http.StatusOK, newDecision(d))
 	}
+}
+
+// report answers 200 for every decision, because a cost that is reported is charged all the same.
+func (s *Server) report(w http.ResponseWriter, r *http.Request) {
+	if d, ok := s.decide(w, r, decodeReport, s.reported); ok {
+		wire.Write(w, "application/json", http.StatusOK, newDecision(d))
+	}
+}
+
+// reported charges what a use cost that is over.
+func (s *Server) reported(ctx context.Context, q admit.Request) (admit.Decision, error) {
+	return s.node.Report(ctx, q, true)
 }
 
 // decide reads a request and has it decided. If that fails it writes the answer and returns false.

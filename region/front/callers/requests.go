@@ -13,7 +13,8 @@ import (
 // request_id or a receipt, and refuses them as it does any unknown field.
 var (
 	peekFields   = []string{"domain", "descriptors", "cost"}
-	checkFields  = append(slices.Clone(peekFields), "request_id", "receipt")
+	reportFields = append(slices.Clone(peekFields), "request_id")
+	checkFields  = append(slices.Clone(peekFields), "request_id", "receipt", "question")
 	refundFields = []string{"receipt"}
 )
 
@@ -27,6 +28,9 @@ func decodeCheck(body []byte) (admit.Request, error) { return decodeRequest(body
 // decodePeek reads and validates the JSON of a request that charges nothing. Every error is a
 // *invalid.Field.
 func decodePeek(body []byte) (admit.Request, error) { return decodeRequest(body, peekFields) }
+
+// decodeReport reads and validates the JSON of a report. Every error is a *invalid.Field.
+func decodeReport(body []byte) (admit.Request, error) { return decodeRequest(body, reportFields) }
 
 func decodeRequest(body []byte, fields []string) (admit.Request, error) {
 	d, err := wire.NewDecoder(body)
@@ -56,6 +60,8 @@ func readRequest(d *wire.Decoder, whole string, fields []string) (admit.Request,
 			q.ID, err = d.Text(name)
 		case "receipt":
 			q.Receipt, err = d.Truth(name)
+		case "question":
+			q.Question, err = d.Truth(name)
 		}
 		return err
 	})

@@ -19,7 +19,9 @@ import (
 // Each descriptor of a request is a list of entries (policy.Limit.Entries). All descriptors are one
 // decision, or each is one of its own: policy.DomainRules.Descriptors.
 //
-// A descriptor of no hits is asked about and charged nothing. One with is_negative_hits gives back
+// A descriptor of no hits is asked about and charged nothing: its cost is known only afterwards, and
+// comes in a request of its own, as Envoy sends it at the end of a stream. Of limits that say charge:
+// always such hits are charged whole, whatever is left, and over limit as long as that is owed. One with is_negative_hits gives back
 // what was charged last, to whomever, if the document allows it in its domain; else it is one of no
 // hits. A limit that comes with a descriptor is ignored and counted: limits are in the limits document
 // alone, or a client could choose its own.
@@ -76,10 +78,8 @@ func (s *rls) limit(ctx context.Context, m *envoy.RateLimitRequest, caller strin
 	if err := q.Validate(); err != nil { // also of lists that are not charged
 		return nil, err
 	}
-	for _, i := range h.asked {
-		if err := s.denies([]int{i}, a, s.ask(ctx, q, i, a)); err != nil {
-			return nil, err
-		}
+	if err := s.denies(h.asked, a, s.ask(ctx, q, h.asked, a)); err != nil {
+		return nil, err
 	}
 	if err := s.denies(h.charged, a, s.charge(ctx, q, h.charged, a)); err != nil {
 		return nil, err
@@ -145,18 +145,20 @@ func readHits(m *envoy.RateLimitRequest) (h hits) {
 }
 
 // charge decides the descriptors that are to be charged. If one that is only asked about has no
-// room, nothing is charged.
+// room, nothing is charged but limits that are charged always.
 func (s *rls) charge(ctx context.Context, q admit.Request, places []int, a *rlsReply) error {
 	if len(places) == 0 {
 		return nil
 	}
-	if all := q.Lists; len(places) < len(all) {
-		q.Lists = make([]admit.List, len(places))
-		for n, i := range places {
-			q.Lists[n] = all[i]
+	q.Lists = some(q.Lists, places)
+	switch {
+	case s.node.Charges(q):
+		d, err := s.node.Report(ctx, q, !a.denied())
+		if err == nil {
+			a.take(places, d)
 		}
-	}
-	if a.denied() || len(places) == 1 {
+		return err
+	case a.denied() || len(places) == 1:
 		decide := s.node.Check
 		if a.denied() {
 			decide = s.peek
@@ -176,23 +178,33 @@ func (s *rls) charge(ctx context.Context, q admit.Request, places []int, a *rlsR
 	return err
 }
 
+// some returns the lists at some places.
+func some(all []admit.List, places []int) []admit.List {
+	if len(places) == len(all) {
+		return all
+	}
+	lists := make([]admit.List, len(places))
+	for n, i := range places {
+		lists[n] = all[i]
+	}
+	return lists
+}
+
 // peek returns what a request would be answered, with what is left as nothing is charged.
 func (s *rls) peek(ctx context.Context, q admit.Request) (admit.Decision, error) {
 	d, err := s.node.Peek(ctx, q)
-	for i := range d.Limits {
-		if l := &d.Limits[i]; d.Allowed && l.Admits && l.Counted {
-			l.Remaining += l.Cost
-		}
-	}
-	return d, err
+	return d.Uncharged(), err
 }
 
-// ask says what one descriptor would be answered, and charges nothing.
-func (s *rls) ask(ctx context.Context, q admit.Request, place int, a *rlsReply) error {
-	q.Lists = q.Lists[place : place+1]
-	d, err := s.peek(ctx, q)
+// ask says what the descriptors at some places would be answered, and charges nothing.
+func (s *rls) ask(ctx context.Context, q admit.Request, places []int, a *rlsReply) error {
+	if len(places) == 0 {
+		return nil
+	}
+	q.Lists, q.Question = some(q.Lists, places), true
+	d, err := s.node.Check(ctx, q)
 	if err == nil {
-		a.take([]int{place}, d)
+		a.take(places, d.Uncharged())
 	}
 	return err
 }

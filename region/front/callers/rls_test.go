@@ -41,6 +41,8 @@ func envoysNode(t *testing.T, server *servers.Server) *fronts.Real {
   - {name: special, domain: envoy, entries: [{key: special}], replaces: [general], algorithm: fixed_window, limit: 9, window: Wm}
   - {name: queue, domain: envoy, entries: [{key: queue}], algorithm: leaky_bucket, limit: 100, burst: 100, window: Wm}
   - {name: log, domain: envoy, entries: [{key: log}], algorithm: sliding_window_log, limit: 4, window: Wm}
+  - {name: tokens, domain: envoy, entries: [{key: tokens}], algorithm: fixed_window, limit: 1000, window: Wm, charge: always}
+  - {name: bytes, domain: envoy, entries: [{key: bytes}], algorithm: token_bucket, limit: 100, window: Wm, charge: always}
   - {name: account, domain: apart, entries: [{key: account}], algorithm: fixed_window, limit: 2, window: Wm}
   - {name: path, domain: apart, entries: [{key: path}], algorithm: fixed_window, limit: 4, window: Wm}
   - {name: known, domain: strict, key: [account], algorithm: fixed_window, limit: 2, window: Wm}
@@ -148,6 +150,17 @@ func TestEnvoyIsAnswered(t *testing.T) {
 		// Each is charged for itself, the denied one is not.
 		{"apart: account=1 | path=/x", "OVER_LIMIT: account 2 left 0 over | path 4 left 1"},
 		{"apart: account=1 | path=/x", "OVER_LIMIT: account 2 left 0 over | path 4 left 0"},
+		// Costs that are known only afterwards: none asks, and others are charged whatever is left.
+		{"envoy: tokens=1 0 | account=10", "OK: tokens 1000 left 1000 | per account 5 left 4"},
+		{"envoy: tokens=1 990", "OK: tokens 1000 left 10"},
+		{"envoy: tokens=1 0 | bytes=1 0", "OK: tokens 1000 left 10 | bytes 100 left 100"},
+		{"envoy: tokens=1 37 | bytes=1 60", "OVER_LIMIT: tokens 1000 left 0 over | bytes 100 left 40"},
+		{"envoy: tokens=1 0 | bytes=1 0", "OVER_LIMIT: tokens 1000 left 0 over | bytes 100 left 40"},
+		{"envoy: tokens=1 0 | account=10", "OVER_LIMIT: tokens 1000 left 0 over | per account 5 left 4"},
+		{"envoy: account=10", "OK: per account 5 left 3"},
+		{"envoy: bytes=1 9000 | account=10 4", "OVER_LIMIT: bytes 100 left 0 over | per account 5 left 0 over"},
+		{"envoy: tokens=1 0 | bytes=1 20 | account=10", "OVER_LIMIT: tokens 1000 left 0 over | bytes 100 left 0 over | per account 5 left 3"},
+		{"envoy: account=10", "OK: per account 5 left 2"},
 		{"strict: account=1 user=7", "OK: known 2 left 1"},
 		{"strict: user=7 account=1", "OK: known 2 left 0"},
 		{"strict: acount=1", "OVER_LIMIT: - over"},

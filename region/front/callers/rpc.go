@@ -60,7 +60,7 @@ func (s *Server) newGRPCServer() *grpc.Server {
 	calls.Admit(s.admit, shedding...)
 	calls.Crowd(door.NewCrowd(busyStatus(overloaded, shedRetry).Err(),
 		func() { s.work.Shed("grpc") }), quotadv1.QuotaService_Check_FullMethodName,
-		quotadv1.QuotaService_Peek_FullMethodName, quotadv1.QuotaService_Take_FullMethodName,
+		quotadv1.QuotaService_Peek_FullMethodName, quotadv1.QuotaService_Report_FullMethodName, quotadv1.QuotaService_Take_FullMethodName,
 		envoy.RateLimitService_ShouldRateLimit_FullMethodName)
 	// Envoy sends what a client wrote in its headers, and lets pass what is answered with an error.
 	calls.Mend(envoy.RateLimitService_ShouldRateLimit_FullMethodName)
@@ -112,7 +112,7 @@ func request(m asked, cost *int64) admit.Request {
 // charge converts the message of a request that is to be charged.
 func charge(m *quotadv1.CheckRequest) admit.Request {
 	q := request(m, m.Cost)
-	q.ID, q.Receipt = m.GetRequestId(), m.GetReceipt()
+	q.ID, q.Receipt, q.Question = m.GetRequestId(), m.GetReceipt(), m.GetQuestion()
 	return q
 }
 
@@ -149,6 +149,20 @@ func (s *service) Peek(ctx context.Context, m *quotadv1.PeekRequest) (*quotadv1.
 		return nil, failed(ctx, err)
 	}
 	return &quotadv1.PeekResponse{Decision: wire.DecisionMessage(d)}, nil
+}
+
+// Report implements quotad.v1.QuotaService.
+func (s *service) Report(ctx context.Context, m *quotadv1.ReportRequest) (*quotadv1.ReportResponse, error) {
+	q := admit.Request{Domain: m.GetDomain(), Descriptors: m.GetDescriptors(), Cost: quantity.Units(m.GetCost()),
+		ID: m.GetRequestId(), Caller: callerOf(ctx)}
+	if err := s.options.MayName(ctx, q.Domain); err != nil {
+		return nil, toStatus(err)
+	}
+	d, err := s.reported(waiting(ctx), q)
+	if err != nil {
+		return nil, failed(ctx, err)
+	}
+	return &quotadv1.ReportResponse{Decision: wire.DecisionMessage(d)}, nil
 }
 
 // Refund implements quotad.v1.QuotaService.

@@ -30,6 +30,9 @@ type Node interface {
 	CheckBatch(ctx context.Context, all []admit.Request) ([]admit.Decision, error)
 	CheckLists(ctx context.Context, q admit.Request) ([]admit.Decision, error)
 	Peek(ctx context.Context, q admit.Request) (admit.Decision, error)
+	// Report and Charges are for uses whose cost is known only afterwards.
+	Report(ctx context.Context, q admit.Request, others bool) (admit.Decision, error)
+	Charges(q admit.Request) bool
 	Take(ctx context.Context, t admit.Take) (admit.Taken, error)
 	GiveBack(ctx context.Context, receipt string, units quantity.Units) (receipts.Refunded, error)
 	Refund(ctx context.Context, receipt string) (receipts.Refunded, error)

@@ -83,6 +83,13 @@ func (n tracedNode) Peek(ctx context.Context, q admit.Request) (admit.Decision, 
 	return d, err
 }
 
+// Report implements Node.
+func (n tracedNode) Report(ctx context.Context, q admit.Request, others bool) (admit.Decision, error) {
+	d, err := n.Node.Report(ctx, q, others)
+	note(ctx, err, d)
+	return d, err
+}
+
 // CheckBatch implements Node.
 func (n tracedNode) CheckBatch(ctx context.Context, all []admit.Request) ([]admit.Decision, error) {
 	decided, err := n.Node.CheckBatch(ctx, all)

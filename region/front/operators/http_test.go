@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/chaos/lab/fronts"
+	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/front/asjson"
 	"github.com/quotad/quotad/region/front/wire"
@@ -58,6 +59,25 @@ func TestBuckets(t *testing.T) {
 		node := &fronts.Node{BucketOf: func(map[string]string) (region.Bucket, error) { return fronts.TokenBucket(), nil }}
 		fronts.Compare(t, fronts.Exchange(newServer(t, node, Options{}).http.Handler, "GET", "/v1/buckets/account-minute?domain=api", "", ""),
 			"200\n"+fronts.JSONType+`{"limit":"account-minute","limit_units":1000,"algorithm":"token_bucket","entitlement":400,"burst":80,"share":425,"next_share":400,"cell":5,"used":31,"fading":0,"free":394,"rights":[{"cell":5,"region":"eu-west","lent":0,"returned":0,"borrowed":0,"regained":0,"burst_lent":6,"burst_borrowed":7}]}`)
+	})
+	t.Run("what is owed", func(t *testing.T) {
+		for want, change := range map[string]func(*region.Bucket){
+			`"owed":0}`:  func(*region.Bucket) {},
+			`"owed":6}`:  func(b *region.Bucket) { b.Inspected.Used = 431 },
+			`"owed":9}`:  func(b *region.Bucket) { b.Inspected.Used, b.Inspected.Share = 9, -1 },
+			`"owed":19}`: func(b *region.Bucket) { *b = fronts.TokenBucket(); b.Inspected.Used = 100 },
+		} {
+			node := &fronts.Node{BucketOf: func(map[string]string) (region.Bucket, error) {
+				b := fronts.Bucket()
+				change(&b)
+				b.Limit.Charge = policy.ChargeAlways
+				return b, nil
+			}}
+			got := fronts.Exchange(newServer(t, node, Options{}).http.Handler, "GET", "/v1/buckets/account-minute?domain=api", "", "")
+			if !strings.Contains(got, want) {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		}
 	})
 	t.Run("store failure", func(t *testing.T) {
 		s := newServer(t, &fronts.Node{Err: errors.New("read bucket: unknown store")}, Options{})

@@ -90,8 +90,29 @@ func TestExplain(t *testing.T) {
 		v.Last == nil || v.Last.Reason != quotadv1.Reason_REASON_WITHIN_LIMIT {
 		t.Errorf("%+v", v)
 	}
+	if strings.Contains(text, `"owed"`) {
+		t.Errorf("a limit that is not charged always: %s", text)
+	}
 	asks(t, s, "/v1/explain/b?account=42", 404, nil)
 	if text := asks(t, s, "/v1/explain/a", 400, nil); !strings.Contains(text, "descriptors.account") {
+		t.Errorf("%s", text)
+	}
+}
+
+// TestExplainSaysWhatIsOwed: of a limit that is charged always, by the regions that owe and those
+// that do not.
+func TestExplainSaysWhatIsOwed(t *testing.T) {
+	f := overseen(t)
+	for id, look := range f.Looks {
+		charged := *look.Limit
+		charged.Charge = policy.ChargeAlways
+		look.Limit, look.Inspected.Used = &charged, 57
+		f.Looks[id] = look
+	}
+	var e quotadv1.ExplainResponse
+	text := asks(t, newServer(t, f, Options{}), "/v1/explain/a?account=42", 200, &e)
+	if e.GetOwed() != 7 || e.Regions[1].GetOwed() != 7 || e.Regions[0].Owed != nil ||
+		!strings.Contains(e.Sentence, "us-east owes 7, ") {
 		t.Errorf("%s", text)
 	}
 }

@@ -120,7 +120,8 @@ func bucketMessage(b region.Bucket) *quotadv1.BucketResponse {
 		Algorithm: string(b.Terms.Kind), Free: int64(found.Free),
 		Fading: int64(found.Fading), ClosedUntil: ifSet(b.ClosedUntil),
 		Assigned:     asjson.Some(int64(found.Assigned(found.Cell))),
-		NextAssigned: asjson.Some(int64(found.Assigned(found.Cell + 1)))}
+		NextAssigned: asjson.Some(int64(found.Assigned(found.Cell + 1))),
+		Owed:         owed(b)}
 	if b.Terms.Kind.Bucket() {
 		m.Burst = (*int64)(&b.Terms.Burst)
 	}
@@ -133,6 +134,24 @@ func bucketMessage(b region.Bucket) *quotadv1.BucketResponse {
 		m.Rights = append(m.Rights, rights)
 	}
 	return m
+}
+
+// owed returns how many units a bucket owes, or nil if its limit is not charged always.
+func owed(b region.Bucket) *int64 {
+	if b.Limit.Charge != policy.ChargeAlways {
+		return nil
+	}
+	found := b.Inspected
+	has := found.Share
+	if b.Terms.Kind.Bucket() {
+		has = b.Terms.Burst
+		for _, r := range found.Traded() {
+			if r.Cell == found.Cell {
+				has += r.BurstBorrowed - r.BurstLent
+			}
+		}
+	}
+	return new(int64(max(found.Used-max(has, 0), 0)))
 }
 
 func envoyMessage(h assign.Holding, node string) *quotadv1.EnvoyView {

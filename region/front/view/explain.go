@@ -35,6 +35,9 @@ func Explain(views []*quotadv1.BucketView, order []string, now time.Time) *quota
 		if l := r.GetLedger(); l != nil {
 			e.Used += l.GetUsed()
 			e.LimitUnits, e.Algorithm = l.GetLimitUnits(), asjson.Some(l.GetAlgorithm())
+			if l.Owed != nil {
+				e.Owed = new(e.GetOwed() + l.GetOwed())
+			}
 		}
 		e.Regions = append(e.Regions, inRegion(r))
 	}
@@ -51,6 +54,9 @@ func inRegion(v *quotadv1.BucketView) *quotadv1.BucketInRegion {
 		ClosedUntil: v.GetClosedUntil(), PrefetchedUnits: v.GetPrefetchedUnits(),
 		RememberDenial: v.GetRememberDenial(), Envoys: v.GetEnvoys(),
 		Problem: asjson.Some(v.GetProblem()), Assigned: asjson.Some(l.GetAssigned())}
+	if l != nil {
+		in.Owed = l.Owed
+	}
 	for _, r := range l.GetRights() {
 		in.Rights = append(in.Rights, &quotadv1.Rights{Cell: r.GetCell(), Region: r.GetRegion(),
 			Lent: r.GetLent(), Returned: r.GetReturned(), Borrowed: r.GetBorrowed(),

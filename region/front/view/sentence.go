@@ -22,7 +22,7 @@ func sentence(e *quotadv1.ExplainResponse, now time.Time) string {
 	}
 	head := fmt.Sprintf("The last request, %s in %s, was %s%s", ago(now, last.GetAt().AsTime()),
 		in.GetRegion(), verb, because(in, last, e.GetLimitUnits()))
-	return strings.Join(nonempty(head, elsewhere(e, in, last), next(in, now)), " ")
+	return strings.Join(nonempty(head, owes(in), elsewhere(e, in, last), next(in, now)), " ")
 }
 
 // because says why a region's last request was decided as it was, as the end of a sentence.
@@ -69,6 +69,15 @@ func because(in *quotadv1.BucketInRegion, last *quotadv1.LastRequest, limit int6
 		return ": the region's store did not answer, and the limit says on_store_failure: allow."
 	}
 	return "."
+}
+
+// owes says how much a region owes. Empty: nothing.
+func owes(in *quotadv1.BucketInRegion) string {
+	if in.GetOwed() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s owes %d, which were charged although they did not fit (charge: always). Nothing fits there until that is covered.",
+		in.GetRegion(), in.GetOwed())
 }
 
 // elsewhere says of a request that was denied over its limit why the other regions' units did not

@@ -67,6 +67,13 @@ func TestSentences(t *testing.T) {
 			"The last request, 1m ago in eu-west, was denied: eu-west had used all that it held; of the 400 units that eu-west holds now 600 are used. " +
 				"All 1000 units of the limit are used worldwide. " +
 				"A request of one unit would be denied in eu-west now, and told to come again in 1m10s, at 12:01:10 UTC."},
+		"owes": {[]*quotadv1.BucketView{in("us-east", 100),
+			with(with(in("eu-west", 412), denied(2*time.Second, quotadv1.Reason_REASON_OVER_LIMIT)),
+				func(v *quotadv1.BucketView) { v.Ledger.Free, v.Ledger.Owed = 0, new(int64(12)) })},
+			"The last request, 2s ago in eu-west, was denied: eu-west had used all that it held; of the 400 units that eu-west holds now 412 are used. " +
+				"eu-west owes 12, which were charged although they did not fit (charge: always). Nothing fits there until that is covered. " +
+				"Worldwide 512 of 1000 units are used. Other regions hold unused units (us-east 300), which move as far as they do not expect to need them. " +
+				"A request of one unit would be denied in eu-west now, and told to come again in 1m10s, at 12:01:10 UTC."},
 		"cut off": {[]*quotadv1.BucketView{
 			with(with(in("eu-west", 400), denied(time.Second, quotadv1.Reason_REASON_OVER_LIMIT)),
 				func(v *quotadv1.BucketView) {
@@ -103,6 +110,27 @@ func TestSentences(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, c.want)
 		}
+	}
+}
+
+// TestWhatIsOwed: it is told of each region and of all together if the limit is charged always, and
+// nothing is told of others.
+func TestWhatIsOwed(t *testing.T) {
+	owing := func(region string, units int64) *quotadv1.BucketView {
+		return with(in(region, 400+units), func(v *quotadv1.BucketView) { v.Ledger.Owed = &units })
+	}
+	silent := &quotadv1.BucketView{Region: "ap-south", Problem: "no answer"}
+	order := []string{"us-east", "eu-west", "ap-south"}
+	e := Explain([]*quotadv1.BucketView{owing("us-east", 5), owing("eu-west", 0), silent}, order, now)
+	if r := e.Regions; e.Owed == nil || e.GetOwed() != 5 || r[0].GetOwed() != 5 || r[1].Owed == nil || r[1].GetOwed() != 0 ||
+		r[2].Owed != nil {
+		t.Errorf("%v", e)
+	}
+	if e := Explain([]*quotadv1.BucketView{owing("us-east", 0)}, order, now); e.Owed == nil || e.GetOwed() != 0 {
+		t.Errorf("a bucket that owes nothing: %v", e)
+	}
+	if e := Explain([]*quotadv1.BucketView{in("us-east", 400), silent}, order, now); e.Owed != nil || e.Regions[0].Owed != nil {
+		t.Errorf("a bucket that cannot owe: %v", e)
 	}
 }
 

@@ -52,6 +52,7 @@ func DecisionMessage(d admit.Decision) *quotadv1.Decision {
 		FromMemory:  d.FromMemory,
 		Undecided:   d.Undecided,
 		Epoch:       d.Epoch,
+		Owed:        int64(d.Owed),
 		Limits:      limitMessages(d.Limits),
 	}
 }
@@ -75,7 +76,7 @@ func limitMessages(all []admit.LimitState) []*quotadv1.LimitState {
 			LimitUnits: int64(s.LimitUnits), Window: durationpb.New(s.Window), Admits: s.Admits,
 			Shadow: s.Shadow, ResetAfter: IfPositive(s.ResetAfter),
 			RetryAfter: IfPositive(s.RetryAfter), Entitlement: int64(s.Entitlement),
-			Share: int64(s.Share), Degraded: s.Degraded}
+			Share: int64(s.Share), Degraded: s.Degraded, Owed: int64(s.Owed)}
 		if s.Counted {
 			m.Remaining = (*int64)(&s.Remaining)
 		}

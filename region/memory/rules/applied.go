@@ -13,7 +13,7 @@ import (
 )
 
 // Applied is one limit as it applies to one key: a bucket, and all that a node needs to decide
-// requests on it. Only Held changes.
+// requests on it. Only Held, Tally and Charges change.
 type Applied struct {
 	// What finding the bucket looks at stands together, so that it comes to the processor at once.
 	Hash   uint64      // of the bucket's id: see Hash
@@ -28,7 +28,45 @@ type Applied struct {
 	EnvoyBurst quantity.Units
 	Held       held.Memory
 	Tally      tally.Count // of requests, for operators
+	Charges    Charges
 }
+
+// Charges remembers what a bucket is charged whose costs are known only afterwards. The zero value has
+// seen none. Safe for concurrent use.
+type Charges struct {
+	usual atomic.Int64 // units, times usualScale
+	asked atomic.Bool  // it was asked about without being charged, as before a use
+}
+
+const (
+	usualScale  = 1 << 8
+	usualWeight = 8 // the latest charge is a usualWeight-th of the mean
+)
+
+// Note takes in a charge.
+func (c *Charges) Note(cost quantity.Units) {
+	was := c.usual.Load()
+	now := int64(cost) * usualScale
+	if was > 0 {
+		now = was + (now-was)/usualWeight
+	}
+	c.usual.CompareAndSwap(was, now) // of charges at one time one may be left out
+}
+
+// Usual returns what a charge costs about, at least 1.
+func (c *Charges) Usual() quantity.Units {
+	return max(quantity.Units(c.usual.Load()/usualScale), 1)
+}
+
+// Ask notes that the bucket was asked about without being charged.
+func (c *Charges) Ask() {
+	if !c.asked.Load() {
+		c.asked.Store(true)
+	}
+}
+
+// Asked reports whether it ever was.
+func (c *Charges) Asked() bool { return c.asked.Load() }
 
 // Store names the shard of the region's store that has the bucket, and so the clock of its cells.
 func (a *Applied) Store() string { return string(store.ShardOf(a.Target.Key)) }

@@ -31,6 +31,7 @@ type Rules struct {
 	// Prefetches says that some limit says consistency: prefetch, and Replaces that some limit or
 	// exemption replaces others.
 	Prefetches, Replaces bool
+	Charges              bool // some limit says charge: always
 
 	matcher  *policy.Matcher
 	splits   [][]split                          // by index of the limit, and by rotation; nil for a limit of open
@@ -60,6 +61,7 @@ func New(v *barrier.View, shards store.Shards) *Rules {
 		open:   map[*policy.Limit]barrier.Standing{}}
 	for i := range newest.Limits {
 		l := &newest.Limits[i]
+		r.Charges = r.Charges || l.Charge == policy.ChargeAlways
 		r.Prefetches = r.Prefetches || l.Consistency == policy.Prefetch
 		s := v.Standing(l)
 		if s.Open() {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/base/repeat"
 	"github.com/quotad/quotad/region/memory/rules"
@@ -52,12 +53,36 @@ func (e *Engine) observe(applied []*rules.Applied, c *algorithms.Decide, d algor
 		for n, answer := range d.Answers {
 			switch cost := c.Cost(n, i); {
 			// No region could ever admit it, so it is no demand.
-			case cost > a.Most():
+			case cost > a.Most() && !c.Buckets[i].Always:
+			case c.Buckets[i].Always: // what is owed is covered as such, and is no demand
+				o.Admitted = min(o.Admitted+cost-answer.Verdicts[i].Owed, algorithms.MaxUnits)
 			case answer.Admitted && answer.Verdicts[i].Retry == 0:
 				o.Admitted = min(o.Admitted+cost, algorithms.MaxUnits)
 			case answer.Verdicts[i].Retry != 0:
 				o.Denied = min(o.Denied+cost, algorithms.MaxUnits)
 			}
+		}
+	}
+	e.mu.Unlock()
+	e.drains()
+}
+
+// ObserveQuestion adds to the next report that buckets which are charged always were asked about
+// before a use, as d says. One that is denied is demand of a usual charge; one that is admitted is
+// charged afterwards.
+func (e *Engine) ObserveQuestion(applied []*rules.Applied, d algorithms.Decided) {
+	if !e.matters(applied, d) {
+		return
+	}
+	e.mu.Lock()
+	for i, a := range applied {
+		if a.Limit.Charge != policy.ChargeAlways {
+			continue
+		}
+		o := e.observing(a.Bucket)
+		o.State, o.Now, o.Asked = d.Buckets[i], d.Now, true
+		if d.Answers[0].Verdicts[i].Retry != 0 {
+			o.Denied = min(o.Denied+min(a.Charges.Usual(), a.Most()), algorithms.MaxUnits)
 		}
 	}
 	e.mu.Unlock()

@@ -1,6 +1,7 @@
 package limits
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -31,7 +32,7 @@ func boundCommand() *cobra.Command {
 		Args:              command.OneArgument("limits document", "limits.yaml"),
 		ValidArgsFunction: command.CompleteYAML,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.check(); err != nil {
+			if err := a.check(cmd.Flags().Changed); err != nil {
 				return err
 			}
 			d, err := Load(args[0])
@@ -59,6 +60,10 @@ bound. Where the regions differ, AT MOST is that of the region, and of the key, 
 regions. Each bound is for one mishap: two at once may add up. A node notes
 every bucket that it uses, up to remember of its node file.
 
+A limit with charge: always is charged whole for a cost that is known afterwards, and a region owes what did not fit.
+How much that is depends on what is in flight, so it has no bound from the document alone: give --in-flight and --cost.
+KEEPS is what each region does not lend: it admits that although the limit is used up elsewhere.
+
   store-lost     the Redis of a region lost its data: FLUSHALL, or a restart without it
   stale-replica  a replica was promoted and the old primary of the region still serves some of its nodes,
                  which do not reach the others' peer ports
@@ -84,6 +89,8 @@ every bucket that it uses, up to remember of its node file.
   n        nodes of a region, by configuration (--nodes)  k of them are cut off
   chunk    the most that a node asks for beforehand, with consistency: prefetch; floor(S_max / (4 n)), none below 8
   r        units that a region admits in a second (--rate)
+  N, C     uses of one key that are in flight in one region at a time (--in-flight); the most that one costs (--cost)
+  max_debt the most that a region owes of a token_bucket with charge: always
   d        how far clocks are apart (--clock)
   lag      units admitted or lent that the replica had not heard of (--lag)`
 
@@ -91,6 +98,8 @@ every bucket that it uses, up to remember of its node file.
 type assumptions struct {
 	nodes, rate, lag int64
 	clock            time.Duration
+	// inFlight and cost are given together; 0: they are not.
+	inFlight, cost int64
 }
 
 func (a *assumptions) flags(cmd *cobra.Command) {
@@ -101,7 +110,10 @@ func (a *assumptions) flags(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&a.clock, "clock", 5*time.Second,
 		"how far the clocks of two regions are apart")
 	cmd.Flags().Int64Var(&a.lag, "lag", 0, "`units` that a promoted replica had not heard of")
-	for _, name := range []string{"limit", "nodes", "rate", "clock", "lag"} {
+	cmd.Flags().Int64Var(&a.inFlight, "in-flight", 0,
+		"how many `uses` of one key are in flight in one region at a time, for limits with charge: always")
+	cmd.Flags().Int64Var(&a.cost, "cost", 0, "the most `units` that one of these uses costs")
+	for _, name := range []string{"limit", "nodes", "rate", "clock", "lag", "in-flight", "cost"} {
 		// This fails only for an unknown flag.
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}
@@ -110,15 +122,27 @@ func (a *assumptions) flags(cmd *cobra.Command) {
 // maxApart is the largest difference of clocks for which bounds are computed.
 const maxApart = 366 * 24 * time.Hour
 
-func (a *assumptions) check() error {
-	for _, v := range []struct {
-		flag              string
-		value, least, top int64
-	}{
+// ranged is a number that a flag gives, and the range that it must be in.
+type ranged struct {
+	flag              string
+	value, least, top int64
+}
+
+// check checks the flags. given reports whether a flag was given.
+func (a *assumptions) check(given func(flag string) bool) error {
+	numbers := []ranged{
 		{"nodes", a.nodes, 1, region.MaxNodes},
 		{"rate", a.rate, 0, policy.MaxLimit},
 		{"lag", a.lag, 0, policy.MaxLimit},
-	} {
+	}
+	if given("in-flight") != given("cost") {
+		return exit.Usage(errors.New("--in-flight and --cost belong together: give both, or neither"))
+	}
+	if given("cost") {
+		numbers = append(numbers, ranged{"in-flight", a.inFlight, 1, policy.MaxLimit},
+			ranged{"cost", a.cost, 1, policy.MaxLimit})
+	}
+	for _, v := range numbers {
 		if v.value < v.least || v.value > v.top {
 			return exit.Usage(fmt.Errorf(
 				"--%s %d is out of range; give a whole number from %d to %d", v.flag, v.value,
@@ -154,14 +178,17 @@ func named(d *policy.Document, file, name string) ([]*policy.Limit, error) {
 
 // bounds is the output: what a document promises, as JSON or for people.
 type bounds struct {
-	Version int64          `json:"version"`
-	Epoch   string         `json:"epoch"`
-	Nodes   int64          `json:"nodes"`
-	Clock   string         `json:"clock"`
-	Rate    int64          `json:"rate,omitempty"` // 0: each limit has its own
-	Lag     int64          `json:"lag"`
-	Limits  []boundedLimit `json:"limits"`
-	regions []string
+	Version int64  `json:"version"`
+	Epoch   string `json:"epoch"`
+	Nodes   int64  `json:"nodes"`
+	Clock   string `json:"clock"`
+	Rate    int64  `json:"rate,omitempty"` // 0: each limit has its own
+	Lag     int64  `json:"lag"`
+	// InFlight and Cost are 0 if they are not given.
+	InFlight int64          `json:"in_flight,omitempty"`
+	Cost     int64          `json:"cost,omitempty"`
+	Limits   []boundedLimit `json:"limits"`
+	regions  []string
 }
 
 type boundedLimit struct {
@@ -170,7 +197,25 @@ type boundedLimit struct {
 	OnStoreFailure policy.OnStoreFailure `json:"on_store_failure"`
 	Holdings       map[string]holding    `json:"holdings"` // by region
 	Excess         []excess              `json:"excess"`
-	holdings       []allocator.Holding
+	// Debt is what one region owes at most, and AboveCeiling what is charged above the ceiling in each
+	// region each time it runs out. Only limits that are charged always have them.
+	Debt         *owing `json:"debt,omitempty"`
+	AboveCeiling *owing `json:"above_ceiling,omitempty"`
+	holdings     []allocator.Holding
+	keeps        bool // each region keeps a part that it does not lend, and that is to be said
+}
+
+// owing is a bound of a limit that is charged always.
+type owing struct {
+	AtMost  *quantity.Units `json:"at_most"` // null: it depends on --in-flight and --cost
+	Formula string          `json:"formula"`
+}
+
+func (o owing) String() string {
+	if o.AtMost == nil {
+		return "none from the document alone: give --in-flight and --cost"
+	}
+	return fmt.Sprintf("%d, %s", *o.AtMost, o.Formula)
 }
 
 // holding is the most that a region may hold of one key, in units.
@@ -180,6 +225,9 @@ type holding struct {
 	Rights    quantity.Units `json:"s_max"`
 	MostBurst quantity.Units `json:"b_max,omitempty"`
 	Chunks    quantity.Units `json:"chunks,omitempty"` // of all its nodes, with consistency: prefetch
+	// Keeps is what it does not lend and so admits although the limit is used up elsewhere. Only limits
+	// that are charged always have it.
+	Keeps quantity.Units `json:"keeps,omitempty"`
 }
 
 type excess struct {
@@ -192,15 +240,24 @@ type excess struct {
 
 func bound(d *policy.Document, limits []*policy.Limit, a assumptions) bounds {
 	b := bounds{Version: d.Version, Epoch: d.Epoch().String(), Nodes: a.nodes,
-		Clock: show.Span(a.clock), Rate: a.rate, Lag: a.lag, regions: d.RegionNames()}
+		Clock: show.Span(a.clock), Rate: a.rate, Lag: a.lag, InFlight: a.inFlight, Cost: a.cost,
+		regions: d.RegionNames()}
 	for _, l := range limits {
 		e := exposure(l, len(d.Regions), a)
 		limit := boundedLimit{listedLimit: listed(l, b.regions), Ceiling: ceiling(l),
 			OnStoreFailure: l.OnStoreFailure,
 			Holdings:       make(map[string]holding, len(b.regions)), holdings: e.Holdings()}
+		if l.Charge == policy.ChargeAlways {
+			limit.Debt, limit.AboveCeiling = owings(e, a)
+			limit.keeps = len(b.regions) > 1 && e.Lending < allocator.PPM
+		}
 		for i, h := range limit.holdings {
-			limit.Holdings[b.regions[i]] = holding{Reserve: h.Reserve, Lends: h.Lends,
+			of := holding{Reserve: h.Reserve, Lends: h.Lends,
 				Rights: h.Rights, MostBurst: h.MaxBurst, Chunks: chunks(l, h, a.nodes)}
+			if limit.keeps {
+				of.Keeps = h.Entitlement - h.Lends
+			}
+			limit.Holdings[b.regions[i]] = of
 		}
 		for _, of := range allocator.Bounds(e) {
 			limit.Excess = append(limit.Excess, excessOf(of, b.regions))
@@ -208,6 +265,22 @@ func bound(d *policy.Document, limits []*policy.Limit, a assumptions) bounds {
 		b.Limits = append(b.Limits, limit)
 	}
 	return b
+}
+
+// owings returns the bounds of a limit that is charged always.
+func owings(e allocator.Exposure, a assumptions) (debt, above *owing) {
+	debt, above = &owing{Formula: "N x C"}, &owing{Formula: "N x C"}
+	switch {
+	case a.inFlight > 0:
+		owed, charged := e.Owes(a.inFlight, quantity.Units(a.cost))
+		debt.AtMost, above.AtMost = &owed, &charged
+		if e.MaxDebt > 0 {
+			debt.Formula = "min(N x C, max_debt)"
+		}
+	case e.MaxDebt > 0:
+		debt.AtMost, debt.Formula = &e.MaxDebt, "max_debt"
+	}
+	return debt, above
 }
 
 // chunks returns the most that the nodes of a region ask for beforehand at a time.
@@ -240,7 +313,8 @@ func exposure(l *policy.Limit, regions int, a assumptions) allocator.Exposure {
 	e := allocator.Exposure{Kind: l.Algorithm, Limit: limit, Window: l.ShortestWindow().Microseconds(),
 		Cell:      l.Cell().Microseconds(),
 		Recovered: algorithms.Recovers(l.Algorithm, l.Window.Microseconds()),
-		Reserve:   quantity.PPM(l.Reserve()), Nodes: a.nodes, Rate: quantity.Units(a.rate),
+		Reserve:   quantity.PPM(l.Reserve()), MaxDebt: l.MaxDebt,
+		Nodes: a.nodes, Rate: quantity.Units(a.rate),
 		Lag: quantity.Units(a.lag), Clock: a.clock.Microseconds(),
 		ClockMargin: algorithms.ClockMargin}
 	if l.Assign != nil {
@@ -301,6 +375,7 @@ func (b bounds) print(w io.Writer, a assumptions) error {
 				"what a node holds when it crashes is not admitted in that cell\n",
 				show.Span(held.Life))
 		}
+		l.printDebt(w)
 		if l.Shadow {
 			fmt.Fprintln(w, "shadow: it denies nothing, so nothing below holds until shadow is false")
 		}
@@ -312,11 +387,33 @@ func (b bounds) print(w io.Writer, a assumptions) error {
 	if a.rate > 0 {
 		rate = fmt.Sprint(a.rate)
 	}
+	debt := ""
+	if a.inFlight > 0 {
+		debt = fmt.Sprintf(", N = %d, C = %d", a.inFlight, a.cost)
+	}
 	_, err := fmt.Fprintf(w,
-		"with n = %d, r = %s, d = %s, lag = %d, margin = %s\nF: a region's fixed split of the limit L; S: what it holds; l: its lending_limit; W: the window\ncell: how long units are lent for; quotad limits bound --help has the rest\n",
+		"with n = %d, r = %s, d = %s, lag = %d, margin = %s%s\nF: a region's fixed split of the limit L; S: what it holds; l: its lending_limit; W: the window\ncell: how long units are lent for; quotad limits bound --help has the rest\n",
 		a.nodes, rate, show.Span(a.clock), a.lag,
-		show.Span(time.Duration(algorithms.ClockMargin)*time.Microsecond))
+		show.Span(time.Duration(algorithms.ClockMargin)*time.Microsecond), debt)
 	return err
+}
+
+// printDebt says what is charged above the ceiling of a limit that is charged always.
+func (l boundedLimit) printDebt(w io.Writer) {
+	if l.Debt == nil {
+		return
+	}
+	inFlight, times := "", ""
+	if l.AboveCeiling.AtMost != nil {
+		inFlight = ": what was in flight there when it last ran out"
+		times = ", in each region each time it runs out"
+	}
+	fmt.Fprintf(w, "charge always: what does not fit of a cost that is known afterwards is owed; the bounds hold if everybody asks first\n"+
+		"  bound of one region's debt: %s%s\n  bound of what is charged above the ceiling: %s%s\n",
+		l.Debt, inFlight, l.AboveCeiling, times)
+	if l.keeps {
+		fmt.Fprintln(w, "  KEEPS: what a region keeps although the limit is used up elsewhere")
+	}
 }
 
 func (b bounds) printLimit(w io.Writer, l boundedLimit) error {
@@ -328,6 +425,9 @@ func (b bounds) printLimit(w io.Writer, l boundedLimit) error {
 	fmt.Fprint(t, "\tMAY LEND\tMAY HOLD S_max")
 	if l.Algorithm.Bucket() {
 		fmt.Fprint(t, "\tBURST B\tBURST AT MOST B_max")
+	}
+	if l.keeps {
+		fmt.Fprint(t, "\tKEEPS")
 	}
 	if l.Consistency == policy.Prefetch {
 		fmt.Fprint(t, "\tn * chunk")
@@ -342,6 +442,9 @@ func (b bounds) printLimit(w io.Writer, l boundedLimit) error {
 		fmt.Fprintf(t, "\t%d\t%d", h.Lends, h.Rights)
 		if l.Algorithm.Bucket() {
 			fmt.Fprintf(t, "\t%s\t%d", l.Bursts[r], h.MaxBurst)
+		}
+		if l.keeps {
+			fmt.Fprintf(t, "\t%d", l.Holdings[r].Keeps)
 		}
 		if l.Consistency == policy.Prefetch {
 			fmt.Fprintf(t, "\t%d", l.Holdings[r].Chunks)

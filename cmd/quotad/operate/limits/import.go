@@ -46,6 +46,10 @@ changes no decision (detailed_metric, value_to_metric, metadata) is left out wit
 Days, weeks, months and years have the lengths that envoyproxy/ratelimit gives them: 24h, 168h, 720h and 8760h, counted
 from 1970 in UTC. With --calendar they are those of the calendar. The printed document says which.
 
+envoyproxy/ratelimit counts past a limit, so that a cost that is charged after the fact blocks later requests. Here a cost
+that does not fit is not charged, unless the limit has charge: always. --charge-always writes that for the limits of these
+names of the printed document; give it for those that Envoy charges at the end of a stream (apply_on_stream_done).
+
 Exit codes: 0 printed, with or without warnings, 2 nothing is printed.`,
 		Example: "  quotad limits import envoy-ratelimit /data/ratelimit/config --region us-east=2 --region eu-west=1 > limits.yaml",
 		Args:    command.OneArgument("folder or file with the configuration of envoyproxy/ratelimit", "/data/ratelimit/config"),
@@ -61,7 +65,10 @@ Exit codes: 0 printed, with or without warnings, 2 nothing is printed.`,
 	f.BoolVar(&e.options.MergeDomains, "merge-domains", false, "let several files describe one domain")
 	f.StringVar(&e.descriptors, "descriptors", string(policy.DecideApart),
 		"apart decides each descriptor of a request alone, as envoyproxy/ratelimit does; together charges all or none")
+	f.StringSliceVar(&e.options.ChargeAlways, "charge-always", nil,
+		"`names` of limits of the document that get charge: always, such as tokens,rows")
 	f.Int64Var(&e.options.Version, "document-version", 1, "`version` of the document")
+	_ = cmd.RegisterFlagCompletionFunc("charge-always", cobra.NoFileCompletions)
 	_ = cmd.RegisterFlagCompletionFunc("descriptors", cobra.FixedCompletions(
 		[]cobra.Completion{string(policy.DecideApart), string(policy.DecideTogether)},
 		cobra.ShellCompDirectiveNoFileComp))

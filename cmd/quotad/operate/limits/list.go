@@ -73,8 +73,8 @@ type listedLimit struct {
 	Consistency  policy.Consistency `json:"consistency"`
 	Charge       policy.Charge      `json:"charge"`
 	MaxDebt      quantity.Units     `json:"max_debt,omitempty"` // in each region
-	Entitlements map[string]units   `json:"entitlements"`     // by region
-	Bursts       map[string]units   `json:"bursts,omitempty"` // by region
+	Entitlements map[string]units   `json:"entitlements"`       // by region
+	Bursts       map[string]units   `json:"bursts,omitempty"`   // by region
 }
 
 // listedAssign is what a limit says of Envoys: its entitlements and bursts are without their units.

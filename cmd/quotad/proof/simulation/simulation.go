@@ -148,6 +148,7 @@ func (s *Simulation) replay(f *sim.Failure) string {
 	add(s.Hunt.Tight, " --tight")
 	add(s.Hunt.Prefetch, " --prefetch")
 	add(s.Hunt.Envoys, " --envoys")
+	add(s.Hunt.Owing, " --owing")
 	add(s.Hunt.Varied, " --varied")
 	add(s.Hunt.Busy, " --busy")
 	add(s.Hunt.Calendar, " --calendar")

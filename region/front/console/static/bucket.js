@@ -4,7 +4,7 @@ import { el, write, show } from './dom.js';
 import { draw } from './ledger.js';
 import { Table } from './table.js';
 import { balance, trades } from './trades.js';
-import { bucketText, explainPath } from './buckets.js';
+import { bucketText, explainPath, owes } from './buckets.js';
 import { ago, list, number, percent, span, words } from './format.js';
 import { get } from './session.js';
 
@@ -64,7 +64,7 @@ export class BucketPage {
       this.#facts,
       `Used worldwide: ${number(e.used)} of ${number(e.limit_units)} ` +
         `(${percent(e.used, e.limit_units)}) within ${span(e.window_ms)}, ` +
-        `${words(e.algorithm ?? '')}. ` +
+        `${words(e.algorithm ?? '')}${owes(e, ', charged always: ')}. ` +
         `Regions that did not answer: ${list(e.silent)}.`,
     );
     const silent = e.silent.map((region) => ({
@@ -101,7 +101,7 @@ function regionsTable() {
       {
         head: 'Free',
         num: true,
-        text: known((v) => number(v.free)),
+        text: known((v) => number(v.free) + owes(v, ', ')),
         bad: (v) => !v.problem && v.free <= 0,
       },
       {

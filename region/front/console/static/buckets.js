@@ -1,5 +1,6 @@
-// Buckets: their names and addresses, and whether a denial of one may be false.
+// Buckets: their names and addresses, what they owe, and whether a denial of one may be false.
 
+import { number } from './format.js';
 import { sum } from './rates.js';
 
 // bucketName tells buckets apart.
@@ -35,6 +36,10 @@ export function explainPath(b) {
   if (b.domain) query.set('domain', b.domain);
   return `/v1/explain/${encodeURIComponent(b.limit)}?${query}`;
 }
+
+// owes returns how much a bucket owes, in one region or in all, with words before it. It returns
+// nothing if its limit is not charged always.
+export const owes = (b, before) => (b.owed === undefined ? '' : `${before}owes ${number(b.owed)}`);
 
 // falseDenials says whether a bucket's denials may be false: units were denied of late, a region
 // has nothing free, and others have. It returns the regions without, and the units free elsewhere.

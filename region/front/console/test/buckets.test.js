@@ -8,6 +8,7 @@ import {
   byUse,
   explainPath,
   falseDenials,
+  owes,
   parseHash,
 } from '../static/buckets.js';
 import { bucket } from './overviews.js';
@@ -40,6 +41,12 @@ test('names do not depend on the order of descriptors', () => {
   ].map((descriptors) => ({ limit: 'l', domain: 'd', descriptors }));
   assert.equal(bucketName(x), bucketName(y));
   assert.equal(bucketText(x), 'l a=1 b=2');
+});
+
+test('what a bucket owes is said, also nothing, if its limit is charged always', () => {
+  assert.equal(owes({ owed: 1200 }, ', '), ', owes 1,200');
+  assert.equal(owes({ owed: 0 }, ', charged always: '), ', charged always: owes 0');
+  assert.equal(owes({}, ', '), '');
 });
 
 test('a denial may be false where others have units free', () => {

@@ -18,6 +18,9 @@ type Request struct {
 	// limited must not choose it.
 	ID      string
 	Receipt bool // whether the decision should carry a receipt, for a refund of the charge
+	// Question asks whether a use may begin whose cost is known only afterwards, when Report charges
+	// it. Nothing is charged. It has neither ID nor Receipt.
+	Question bool
 }
 
 // Decision answers a request.
@@ -45,6 +48,7 @@ type Decision struct {
 	Receipt     string   // for Refund, if it was asked for
 	Repeated    bool     // decided before, under the same Request.ID; not charged now
 	FromMemory  bool     // the client decided by itself
+	Owed        int64    // of Report: what did not fit, and is charged all the same
 	// Unreachable is whether no node could be asked: Options.OnUnreachable decided. Then only
 	// Allowed, RetryAfter and Reason are set too. The reason is REASON_STORE_FAILURE_ALLOWED for
 	// Allow, REASON_STORE_FAILURE for Deny and REASON_STORE_FAILURE_LOCAL for Local.
@@ -70,13 +74,14 @@ type LimitState struct {
 	Entitlement int64         // the region's fixed split of the limit, in units
 	Share       int64         // units of the cell that the region holds
 	Degraded    bool          // as in Decision
+	Owed        int64         // as in Decision
 }
 
 // Check asks a node about a request. The error is a gRPC status, wrapped. If no node can be asked
 // Options.OnUnreachable decides.
 func (c *Client) Check(ctx context.Context, q Request) (Decision, error) {
 	m := &quotadv1.CheckRequest{Domain: q.Domain, Descriptors: q.Descriptors, RequestId: q.ID,
-		Receipt: q.Receipt}
+		Receipt: q.Receipt, Question: q.Question}
 	if q.Cost != 0 {
 		m.Cost = &q.Cost
 	}
@@ -105,6 +110,25 @@ func (c *Client) check(ctx context.Context, m *quotadv1.CheckRequest) (Decision,
 	return Decision{}, failed
 }
 
+// Report charges the Cost of a use that is over, 1 to 2^51. Limits that say charge: always are charged
+// all of it, whatever is left: at least one must apply. The decision denies as long as anything is owed.
+// After an error the cost may have been charged; with an ID it can be reported again. The error is a
+// gRPC status, wrapped.
+func (c *Client) Report(ctx context.Context, q Request) (Decision, error) {
+	if c.invalid != nil {
+		return Decision{}, c.invalid
+	}
+	call, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	defer cancel()
+	c.counters.asked.Add(1)
+	r, err := c.rpc.Report(call, &quotadv1.ReportRequest{Domain: q.Domain, Descriptors: q.Descriptors,
+		Cost: q.Cost, RequestId: q.ID})
+	if err != nil {
+		return Decision{}, fmt.Errorf("quotad: report: %w", err)
+	}
+	return decisionOf(r.GetDecision()), nil
+}
+
 func decisionOf(m *quotadv1.Decision) Decision {
 	return Decision{Allowed: m.GetAllowed(), Reason: m.GetReason(), Limit: m.GetLimit(),
 		LimitUnits: m.GetLimitUnits(), Remaining: m.GetRemaining(),
@@ -112,7 +136,7 @@ func decisionOf(m *quotadv1.Decision) Decision {
 		Delay: m.GetDelay().AsDuration(), Cell: m.GetCell(), AtUs: m.GetAtUs(),
 		Entitlement: m.GetEntitlement(), Share: m.GetShare(), Node: m.GetNode(),
 		Region: m.GetRegion(), Degraded: m.GetDegraded(), Shadowed: m.GetShadowed(),
-		Receipt: m.GetReceipt(), Repeated: m.GetRepeated(), Epoch: m.GetEpoch(),
+		Receipt: m.GetReceipt(), Repeated: m.GetRepeated(), Epoch: m.GetEpoch(), Owed: m.GetOwed(),
 		Limits: limitStates(m.GetLimits())}
 }
 
@@ -127,7 +151,7 @@ func limitStates(all []*quotadv1.LimitState) []LimitState {
 			Admits: m.GetAdmits(), Shadow: m.GetShadow(), Counted: m.Remaining != nil,
 			Remaining: m.GetRemaining(), ResetAfter: m.GetResetAfter().AsDuration(),
 			RetryAfter: m.GetRetryAfter().AsDuration(), Entitlement: m.GetEntitlement(),
-			Share: m.GetShare(), Degraded: m.GetDegraded()}
+			Share: m.GetShare(), Degraded: m.GetDegraded(), Owed: m.GetOwed()}
 	}
 	return states
 }

@@ -113,13 +113,13 @@ func (c Inspect) Args() []any {
 }
 
 // Args returns the script's ARGV.
-func (c Refund) Args() []any {
+func (c Settle) Args() []any {
 	var a args
 	a.fence(c.Fence)
-	a.num(int64(c.At), int64(c.Cost), int64(c.RememberedUntil()))
+	a.num(int64(c.At), int64(c.Cost), int64(c.Used), int64(c.RememberedUntil()))
 	for _, charge := range c.Charges {
 		a.target(c.Fence, charge.Target)
-		a.num(int64(charge.Cell))
+		a.num(int64(charge.Cell), int64(charge.Until), int64(charge.MostOwed))
 	}
 	return a
 }

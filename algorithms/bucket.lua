@@ -191,7 +191,7 @@ end
 --   save()                  writes what changed; the last that is done with what open returned
 -- open sets absent where there is nothing of the bucket in the store.
 local kinds = {}
-local NOT_REFUSED, NO_LONGER_WEIGHS, TURN_PROMISED, NO_SUCH_LIMIT = 0, 1, 2, 3
+local NOT_REFUSED, NO_LONGER_WEIGHS, TURN_PROMISED, NO_SUCH_LIMIT, SETTLED_LATE = 0, 1, 2, 3, 4
 local function zero() return 0 end
 local classes = {} -- those that were made
 

@@ -174,19 +174,23 @@ type Inspect struct {
 	Target
 }
 
-// Refund takes back what one decision charged, once.
-type Refund struct {
+// Settle settles what one decision charged, once, by what was used of it. If less was used, the rest is
+// taken back, as far as the charge still counts. If more was used, what is above is charged now, whatever
+// is left, as with LimitTarget.Always; not to a leaky_bucket, whose turns are promises.
+type Settle struct {
 	Fence
-	// key under which the store remembers this refund; empty: it does not, so that the caller must
-	// send it only once
+	// key under which the store remembers this call and its answer; empty: it does not, so that the
+	// caller must send it only once
 	Receipt string
-	// Once of the decision; the store forgets it, so that a repeated request is decided anew
+	// Once of the decision; if nothing was used the store forgets it, so that a repeated request is
+	// decided anew
 	Once string
 	// At is the store time of the decision. 0: units are taken back that were charged last, by
 	// whichever decisions: of windows those of the present cell, of a log those of its newest
-	// entries. Such a refund has no Receipt, and its charges no Cell.
+	// entries. Such a call has no Receipt, and its charges no Cell.
 	At      quantity.StoreTime
-	Cost    quantity.Units
+	Cost    quantity.Units // what was charged, 1..MaxUnits
+	Used    quantity.Units // what was used, 0..MaxUnits
 	Charges []Charge
 }
 
@@ -194,7 +198,9 @@ type Refund struct {
 // no longer in force.
 type Charge struct {
 	Target
-	Cell quantity.Cell
+	Cell     quantity.Cell
+	Until    quantity.StoreTime // from then on it is not settled; 0: no such time
+	MostOwed quantity.Units     // as LimitTarget.MostOwed
 }
 
 // Reset clears the use of one bucket. It leaves the rows, the mark and the epoch as they are.
@@ -314,7 +320,7 @@ type Adopt struct {
 
 // Keys returns the script's KEYS after the token's: Receipt, Once, and the buckets of the charges
 // in order.
-func (c Refund) Keys() []string {
+func (c Settle) Keys() []string {
 	keys := append(make([]string, 0, len(c.Charges)+2), cmp.Or(c.Receipt, c.Once), c.Once)
 	for _, charge := range c.Charges {
 		keys = append(keys, charge.Key)
@@ -323,18 +329,22 @@ func (c Refund) Keys() []string {
 }
 
 // RememberedUntil returns the store time, in milliseconds, until which the store remembers the
-// refund. For a window's charge that is until its cell no longer weighs. For a bucket's charge it
-// is refundableFor, the longest that it can be refunded at any rate, because the rate may change.
-// The same goes for a charge without a limit, because the limit may come back. 0: not at all.
-func (c Refund) RememberedUntil() quantity.StoreTime {
+// call: until none of its charges is settled any more. Without such a time, that is for a window's charge
+// until its cell no longer weighs. For a bucket's charge it is refundableFor, the longest that it can be
+// taken back at any rate, because the rate may change. The same goes for a charge without a limit, because
+// the limit may come back. 0: not at all.
+func (c Settle) RememberedUntil() quantity.StoreTime {
 	if c.Receipt == "" {
 		return 0
 	}
 	var until quantity.StoreTime
 	for _, charge := range c.Charges {
-		if t := charge.Terms; t.Kind == "" || t.Kind.Bucket() {
+		switch t := charge.Terms; {
+		case charge.Until > 0:
+			until = max(until, charge.Until)
+		case t.Kind == "" || t.Kind.Bucket():
 			until = max(until, c.At+refundableFor)
-		} else {
+		default:
 			until = max(until, t.Weighs(charge.Cell))
 		}
 	}

@@ -5,7 +5,7 @@
 // ledger.lua (rows and cells). Then come the fragments of all algorithms: fixed_window.lua,
 // sliding_window_counter.lua, sliding_window_log.lua, and over rate.lua token_bucket.lua and
 // leaky_bucket.lua. Last comes one body:
-//   - decide.lua, refund.lua, reset.lua and inspect.lua serve callers of the API,
+//   - decide.lua, settle.lua, reset.lua and inspect.lua serve callers of the API,
 //   - lend.lua and credit.lua move rights between regions,
 //   - assign.lua gives a node rights that it assigns to Envoys,
 //   - recall.lua and restore.lua recover a bucket after a loss,

@@ -84,7 +84,7 @@ type history struct {
 	now      quantity.StoreTime
 	guard    algorithms.Fence
 	buckets  map[string]algorithms.Terms
-	receipts []algorithms.Refund
+	receipts []algorithms.Settle
 	// when a bucket was last used; long after that the twin has dropped it, and a Redis perhaps not
 	// yet
 	touched map[string]quantity.StoreTime
@@ -306,7 +306,7 @@ func (h *history) decided(t *rapid.T, c algorithms.Decide, got algorithms.Decide
 		}
 	}
 	if got.Status == algorithms.StatusOK && got.Answers[0].Admitted && c.Commit {
-		r := algorithms.Refund{Once: c.Once, Receipt: fmt.Sprintf("receipt-%d", len(h.receipts)),
+		r := algorithms.Settle{Once: c.Once, Receipt: fmt.Sprintf("receipt-%d", len(h.receipts)),
 			At: got.Now, Cost: c.Costs[0]}
 		if rapid.IntRange(0, 4).Draw(t, "refund is not remembered") == 0 {
 			r.Receipt = ""
@@ -331,11 +331,19 @@ func (h *history) refund(t *rapid.T) {
 	at := max(len(h.receipts)-1-rapid.IntRange(0, 5).Draw(t, "receipt"), 0)
 	c := h.receipts[at]
 	c.Fence = h.guard
+	c.Used = max(quantity.Units(rapid.Int64Range(-2, 6).Draw(t, "used"))*c.Cost/2+quantity.Units(rapid.IntRange(-1, 1).Draw(t, "and")), 0)
+	c.Charges = slices.Clone(c.Charges)
+	for i := range c.Charges {
+		c.Charges[i].Until = max(h.now.Add(rapid.SampledFrom([]int64{-1_000_000, -1, 0, 1, 5_000_000}).Draw(t, "until")), 0)
+		c.Charges[i].MostOwed = quantity.Units(rapid.SampledFrom([]int{0, 1, 50, 1000}).Draw(t, "most owed"))
+		if rapid.IntRange(0, 2).Draw(t, "at any time") > 0 {
+			c.Charges[i].Until = 0
+		}
+	}
 	if len(c.Charges) > 0 && rapid.IntRange(0, 9).Draw(t, "limit gone") == 0 {
-		c.Charges = slices.Clone(c.Charges)
 		c.Charges[0].Terms = algorithms.Terms{}
 	}
-	got := must[algorithms.Refunded](t)(c.Parse(h.eval(t, algorithms.RefundScript, c.Args(),
+	got := must[algorithms.Settled](t)(c.Parse(h.eval(t, algorithms.SettleScript, c.Args(),
 		c.Keys()...)))
 	if !got.Repeated && !h.ownClock && got.Now.Sub(c.At) > algorithms.KeySlack {
 		// On a busy machine so much time has passed that the server has forgotten an earlier refund.
@@ -344,22 +352,22 @@ func (h *history) refund(t *rapid.T) {
 		return
 	}
 	if got.Repeated && !h.ownClock {
-		same(t, "refund", c, got, h.twin.Refund(h.now, c))
+		same(t, "refund", c, got, h.twin.Settle(h.now, c))
 		return
 	}
-	same(t, "refund", c, got, h.twin.Refund(h.time(got.Now), c))
+	same(t, "refund", c, got, h.twin.Settle(h.time(got.Now), c))
 }
 
 // refundNewest takes back what was charged last of a bucket.
 func (h *history) refundNewest(t *rapid.T) {
 	key := h.key(t)
-	c := algorithms.Refund{Fence: h.guard, Once: "none",
+	c := algorithms.Settle{Fence: h.guard, Once: "none",
 		Cost: rapid.SampledFrom([]quantity.Units{1, 2, 5, 30, algorithms.MaxUnits}).Draw(t, "units"),
 		Charges: []algorithms.Charge{{Target: algorithms.Target{Key: key, Terms: h.terms(t, key),
 			ExistsUntil: h.known(t, key)}}}}
-	got := must[algorithms.Refunded](t)(c.Parse(h.eval(t, algorithms.RefundScript, c.Args(),
+	got := must[algorithms.Settled](t)(c.Parse(h.eval(t, algorithms.SettleScript, c.Args(),
 		c.Keys()...)))
-	same(t, "refund what was charged last", c, got, h.twin.Refund(h.time(got.Now), c))
+	same(t, "refund what was charged last", c, got, h.twin.Settle(h.time(got.Now), c))
 }
 
 func (h *history) reset(t *rapid.T) {
@@ -587,7 +595,7 @@ func TestLuaEqualsTwinInRealTime(t *testing.T) {
 func TestScriptsUseOnlyWhatEveryStoreHas(t *testing.T) {
 	all := []algorithms.Script{algorithms.DecideScript, algorithms.LendScript,
 		algorithms.CreditScript,
-		algorithms.InspectScript, algorithms.RefundScript, algorithms.ResetScript,
+		algorithms.InspectScript, algorithms.SettleScript, algorithms.ResetScript,
 		algorithms.OpenScript, algorithms.AdoptScript, algorithms.NoteScript,
 		algorithms.RecallScript, algorithms.RestoreScript, algorithms.BookScript,
 		algorithms.AssignScript, algorithms.NodesScript}

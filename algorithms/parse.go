@@ -198,9 +198,9 @@ func (c Reset) Parse(reply any) (Cleared, error) {
 }
 
 // Parse reads the reply to c.
-func (c Refund) Parse(reply any) (Refunded, error) {
-	r := read(RefundScript.Name, reply)
-	g := Refunded{Head: Head{Status: Status(r.num())}}
+func (c Settle) Parse(reply any) (Settled, error) {
+	r := read(SettleScript.Name, reply)
+	g := Settled{Head: Head{Status: Status(r.num())}}
 	switch g.Status {
 	case StatusLost:
 		g.Now, g.LostAt = quantity.StoreTime(r.num()), quantity.StoreTime(r.num())
@@ -210,10 +210,10 @@ func (c Refund) Parse(reply any) (Refunded, error) {
 	if g.Status != StatusOK || r.err != nil {
 		return g, r.end()
 	}
-	g.Now, g.Repeated = quantity.StoreTime(r.num()), r.num() == 1
+	g.Now, g.Repeated, g.Used = quantity.StoreTime(r.num()), r.num() == 1, quantity.Units(r.num())
 	for range c.Charges {
-		g.Charges = append(g.Charges, Back{Units: quantity.Units(r.num()),
-			Refusal: Refusal(r.num())})
+		g.Charges = append(g.Charges, SettledCharge{Back: quantity.Units(r.num()), Refusal: Refusal(r.num()),
+			Charged: quantity.Units(r.num()), Owed: quantity.Units(r.num())})
 	}
 	return g, r.end()
 }

@@ -60,7 +60,7 @@ func FuzzParse(f *testing.F) {
 				}
 			}
 		}
-		refund := Refund{Charges: make([]Charge, 2)}
+		refund := Settle{Charges: make([]Charge, 2)}
 		if r, err := refund.Parse(reply); err == nil && r.Status == StatusOK &&
 			len(r.Charges) != 2 {
 			t.Errorf("%d charges", len(r.Charges))

@@ -46,7 +46,7 @@ type Head struct {
 	Status Status
 	Now    quantity.StoreTime // store time; 0 if the answer does not say it
 	LostAt quantity.StoreTime // with StatusLost, and from Recall: when data was lost; 0: never
-	// with StatusLost: the place of the bucket in the call; Refund does not say it
+	// with StatusLost: the place of the bucket in the call; Settle does not say it
 	Lost int
 }
 
@@ -131,17 +131,20 @@ type Credited struct {
 	Row Row
 }
 
-// Refusal says why a charge was not refunded.
+// Refusal says why a charge was not settled.
 type Refusal int64
 
 const (
 	NotRefused     Refusal = iota
 	NoLongerWeighs         // the charge does not count any more
-	TurnPromised           // a queue's turn cannot be given back
+	TurnPromised           // a queue's turn can neither be given back nor be taken later
 	NoSuchLimit            // the limit is not in force any more
+	SettledLate            // the time within which it is settled is over: it counts as used
+	StoreLost              // the store has lost what was charged: nothing is given back
 )
 
-var refusalNames = [...]string{"", "no longer weighs", "turn promised", "no such limit any more"}
+var refusalNames = [...]string{"", "no longer weighs", "turn promised", "no such limit any more", "settled too late",
+	"the store has lost it since"}
 
 func (r Refusal) String() string {
 	if r < 0 || int(r) >= len(refusalNames) {
@@ -150,17 +153,20 @@ func (r Refusal) String() string {
 	return refusalNames[r]
 }
 
-// Back is the outcome of refunding one charge.
-type Back struct {
-	Units   quantity.Units
+// SettledCharge is the outcome of settling one charge, in units.
+type SettledCharge struct {
+	Back    quantity.Units // taken back
 	Refusal Refusal
+	Charged quantity.Units // charged beyond the cost
+	Owed    quantity.Units // what of that did not fit
 }
 
-// Refunded answers Refund, charge by charge.
-type Refunded struct {
+// Settled answers Settle, charge by charge.
+type Settled struct {
 	Head
-	Repeated bool // it was refunded before; this is the answer given then
-	Charges  []Back
+	Repeated bool           // it was settled before; this is the answer given then
+	Used     quantity.Units // by which it was settled
+	Charges  []SettledCharge
 }
 
 // Cleared answers Reset with the state before the reset.

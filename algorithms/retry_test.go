@@ -18,7 +18,7 @@ type drawnRegion struct {
 	Twin
 	terms    Terms
 	now      quantity.StoreTime
-	receipts []Refund
+	receipts []Settle
 }
 
 // drawBucket draws the terms of a bucket: cells as long as the window, shorter and longer, ticks
@@ -101,7 +101,7 @@ func (r *drawnRegion) act(t *rapid.T) {
 		if len(r.receipts) > 0 {
 			c := rapid.SampledFrom(r.receipts).Draw(t, "receipt")
 			c.Fence = r.guard()
-			r.Refund(r.now, c)
+			r.Settle(r.now, c)
 		}
 	case "reset":
 		if rapid.IntRange(0, 3).Draw(t, "rare") == 0 {
@@ -116,7 +116,7 @@ func (r *drawnRegion) decide(terms Terms, costs []quantity.Units) {
 	for i, a := range d.Answers {
 		if a.Admitted {
 			receipt := string(rune('A' + len(r.receipts)))
-			r.receipts = append(r.receipts, Refund{Receipt: receipt, At: d.Now, Cost: costs[i],
+			r.receipts = append(r.receipts, Settle{Receipt: receipt, At: d.Now, Cost: costs[i],
 				Charges: []Charge{{Target: Target{Key: "k", Terms: terms},
 					Cell: d.Buckets[0].Cell}}})
 		}

@@ -55,8 +55,8 @@ var creditLua string
 //go:embed inspect.lua
 var inspectLua string
 
-//go:embed refund.lua
-var refundLua string
+//go:embed settle.lua
+var settleLua string
 
 //go:embed reset.lua
 var resetLua string
@@ -110,7 +110,7 @@ var (
 	AssignScript  = guarded("assign", assignLua)
 	CreditScript  = guarded("credit", creditLua)
 	InspectScript = guarded("inspect", inspectLua)
-	RefundScript  = guarded("refund", refundLua)
+	SettleScript  = guarded("settle", settleLua)
 	ResetScript   = guarded("reset", resetLua)
 	RecallScript  = guarded("recall", recallLua)
 	RestoreScript = guarded("restore", restoreLua)
@@ -153,7 +153,7 @@ func (Credit) Script() Script { return CreditScript }
 func (Inspect) Script() Script { return InspectScript }
 
 // Script returns the script that answers a call.
-func (Refund) Script() Script { return RefundScript }
+func (Settle) Script() Script { return SettleScript }
 
 // Script returns the script that answers a call.
 func (Reset) Script() Script { return ResetScript }

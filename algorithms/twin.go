@@ -30,7 +30,7 @@ type Twin struct {
 	decided  map[string]remembered // by Once
 	together bool                  // the calls of AtOnce are under way
 	moved    bool                  // one of these has moved the mark
-	refunded map[string]Refunded   // by receipt
+	settled  map[string]Settled    // by receipt
 }
 
 // Open answers the open script at store time t (us).
@@ -263,64 +263,78 @@ func answer(open []limiter, c *Decide, request int, lag int64) Answer {
 	return a
 }
 
-// Refund answers the refund script at store time t.
-func (w *Twin) Refund(t quantity.StoreTime, c Refund) Refunded {
+// Settle answers the settle script at store time t.
+func (w *Twin) Settle(t quantity.StoreTime, c Settle) Settled {
 	head := w.enter(t, c.Fence)
 	if head.Status != StatusOK {
-		return Refunded{Head: head}
+		return Settled{Head: head}
 	}
 	now := head.Now
-	if c.Cost < 1 || c.Cost > MaxUnits {
-		return Refunded{Head: Head{Status: StatusImplausible}}
+	if c.Cost < 1 || c.Cost > MaxUnits || c.Used < 0 || c.Used > MaxUnits {
+		return Settled{Head: Head{Status: StatusImplausible}}
 	}
-	if before, ok := w.refunded[c.Receipt]; ok && c.Receipt != "" {
+	if before, ok := w.settled[c.Receipt]; ok && c.Receipt != "" {
 		before.Repeated = true
 		return before
 	}
-	g := Refunded{Head: head}
+	g := Settled{Head: head, Used: c.Used}
 	for _, charge := range c.Charges {
 		if charge.Terms.Kind == "" {
 			continue
 		}
 		if !c.names(charge.Terms, now) {
-			return Refunded{Head: Head{Status: StatusCalendar, Now: now}}
+			return Settled{Head: Head{Status: StatusCalendar, Now: now}}
 		}
 		if h := w.find(charge.Key, charge.Terms, charge.ExistsUntil, now); h.lost() {
-			return Refunded{Head: h.lostHead()}
+			return Settled{Head: h.lostHead()}
 		}
 	}
-	if w.decided[c.Once].Now == c.At {
+	if c.Used == 0 && w.decided[c.Once].Now == c.At {
 		delete(w.decided, c.Once)
 	}
 	for _, charge := range c.Charges {
 		if charge.Terms.Kind == "" {
-			g.Charges = append(g.Charges, Back{Refusal: NoSuchLimit})
+			g.Charges = append(g.Charges, SettledCharge{Refusal: NoSuchLimit})
 			continue
 		}
 		h := w.hold(charge.Key, charge.Terms, now)
 		l := h.limiter()
-		units, refusal := refund(l, c, charge, h)
+		g.Charges = append(g.Charges, settle(l, c, charge, h))
 		l.save()
-		g.Charges = append(g.Charges, Back{Units: units, Refusal: refusal})
 	}
 	if c.Receipt == "" {
 		return g
 	}
-	put(&w.refunded, c.Receipt, g)
+	put(&w.settled, c.Receipt, g)
 	return g
 }
 
-// refund takes back one charge, or what was charged last.
-func refund(l limiter, c Refund, charge Charge, h held) (quantity.Units, Refusal) {
-	if c.At != 0 {
-		return l.refund(c.At, charge.Cell, c.Cost)
+// settle settles one charge.
+func settle(l limiter, c Settle, charge Charge, h held) (done SettledCharge) {
+	switch more := c.Used - c.Cost; {
+	case c.At == 0:
+		done.Back, done.Refusal = uncharge(l, c.Cost, h)
+	case charge.Until > 0 && h.now >= charge.Until:
+		done.Refusal = SettledLate
+	case more < 0:
+		done.Back, done.Refusal = l.refund(c.At, charge.Cell, -more)
+	case more > 0 && h.Kind == LeakyBucket:
+		done.Refusal = TurnPromised
+	case more > 0:
+		done.Charged, done.Owed = more, max(more-max(l.state().Free, 0), 0)
+		l.charge(more, charge.MostOwed)
 	}
+	return done
+}
+
+// uncharge takes back what was charged last.
+func uncharge(l limiter, units quantity.Units, h held) (quantity.Units, Refusal) {
 	if newest, ok := l.(interface {
 		refundNewest(quantity.Units) (quantity.Units, Refusal)
 	}); ok {
-		return newest.refundNewest(c.Cost)
+		return newest.refundNewest(units)
 	}
-	return l.refund(h.now, h.cell, c.Cost)
+	return l.refund(h.now, h.cell, units)
 }
 
 // Reset answers the reset script at store time t.

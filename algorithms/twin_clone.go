@@ -15,7 +15,7 @@ func (w *Twin) Clone() *Twin {
 		r.Decided = r.Decided.clone()
 		return r
 	})
-	c.refunded = cloneMap(w.refunded, func(g Refunded) Refunded {
+	c.settled = cloneMap(w.settled, func(g Settled) Settled {
 		g.Charges = slices.Clone(g.Charges)
 		return g
 	})

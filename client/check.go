@@ -17,7 +17,7 @@ type Request struct {
 	// it was admitted, it is answered as the first time and not charged again. The party that is
 	// limited must not choose it.
 	ID      string
-	Receipt bool // whether the decision should carry a receipt, for a refund of the charge
+	Receipt bool // whether the decision should carry a receipt, for Settle
 	// Question asks whether a use may begin whose cost is known only afterwards, when Report charges
 	// it. Nothing is charged. It has neither ID nor Receipt.
 	Question bool
@@ -45,7 +45,7 @@ type Decision struct {
 	Region      string
 	Degraded    bool     // a region of the limit has not answered that node for over 3 s
 	Shadowed    []string // shadow limits that would have denied; not to be changed
-	Receipt     string   // for Refund, if it was asked for
+	Receipt     string   // for Settle, if it was asked for
 	Repeated    bool     // decided before, under the same Request.ID; not charged now
 	FromMemory  bool     // the client decided by itself
 	Owed        int64    // of Report: what did not fit, and is charged all the same
@@ -127,6 +127,44 @@ func (c *Client) Report(ctx context.Context, q Request) (Decision, error) {
 		return Decision{}, fmt.Errorf("quotad: report: %w", err)
 	}
 	return decisionOf(r.GetDecision()), nil
+}
+
+// Settlement is what came of settling a reservation.
+type Settlement struct {
+	Used     int64 // by which it was settled: the use that was told first
+	Repeated bool  // it had been settled before; this is the outcome of then
+	Charges  []SettledCharge
+}
+
+// SettledCharge is what came of one limit that was charged, in units.
+type SettledCharge struct {
+	Limit   string
+	Back    int64  // given back
+	Reason  string // why nothing was given back or charged; empty: something was, or nothing was due
+	Charged int64  // charged beyond the reservation
+	Owed    int64  // what of that did not fit; it is charged all the same
+}
+
+// Settle settles a decision that was asked for with a receipt by the units that were used of its cost, 0 to
+// 2^51: what was not used is given back, what was used beyond is charged, whatever is left. It is
+// idempotent. What is not settled counts as used, and so does what is settled too late (settle_within). The
+// error is a gRPC status, wrapped.
+func (c *Client) Settle(ctx context.Context, receipt string, used int64) (Settlement, error) {
+	if c.invalid != nil {
+		return Settlement{}, c.invalid
+	}
+	call, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	defer cancel()
+	r, err := c.rpc.Settle(call, &quotadv1.SettleRequest{Receipt: receipt, Used: &used})
+	if err != nil {
+		return Settlement{}, fmt.Errorf("quotad: settle: %w", err)
+	}
+	s := Settlement{Used: r.GetUsed(), Repeated: r.GetRepeated()}
+	for _, m := range r.GetSettled() {
+		s.Charges = append(s.Charges, SettledCharge{Limit: m.GetLimit(), Back: m.GetBack(), Reason: m.GetReason(),
+			Charged: m.GetCharged(), Owed: m.GetOwed()})
+	}
+	return s, nil
 }
 
 func decisionOf(m *quotadv1.Decision) Decision {

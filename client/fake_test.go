@@ -23,7 +23,7 @@ import (
 type fakeNode struct {
 	takeError error // of each Take; nil: it is answered
 	givesNone bool
-	delay     time.Duration // of each Take and GiveBack
+	delay     time.Duration // of each Take and Settle
 	within    time.Duration // spend_within
 	retry     time.Duration // of a denial
 
@@ -58,8 +58,8 @@ func (f *fakeNode) Invoke(ctx context.Context, _ string, args, reply any,
 		answer = batch
 	case *quotadv1.TakeRequest:
 		answer, err = f.take(ctx, m)
-	case *quotadv1.GiveBackRequest:
-		answer, err = f.giveBack(ctx, m)
+	case *quotadv1.SettleRequest:
+		answer, err = f.settle(ctx, m)
 	}
 	if err == nil {
 		proto.Merge(reply.(proto.Message), answer)
@@ -129,8 +129,8 @@ func (f *fakeNode) take(ctx context.Context, m *quotadv1.TakeRequest) (*quotadv1
 	return r, f.waits(ctx)
 }
 
-func (f *fakeNode) giveBack(ctx context.Context,
-	m *quotadv1.GiveBackRequest) (*quotadv1.GiveBackResponse, error) {
+func (f *fakeNode) settle(ctx context.Context,
+	m *quotadv1.SettleRequest) (*quotadv1.SettleResponse, error) {
 	if err := f.waits(ctx); err != nil {
 		return nil, err
 	}
@@ -138,16 +138,15 @@ func (f *fakeNode) giveBack(ctx context.Context,
 	defer f.mu.Unlock()
 	granted, known := f.granted[m.Receipt]
 	delete(f.granted, m.Receipt)
-	if !known || m.Units < 1 || m.Units > granted {
-		f.wrong = append(f.wrong, fmt.Errorf("%d units of receipt %q for %d", m.Units, m.Receipt,
-			granted))
+	if !known || m.Used == nil || m.GetUsed() < 0 || m.GetUsed() >= granted {
+		f.wrong = append(f.wrong, fmt.Errorf("%d used of receipt %q for %d", m.GetUsed(), m.Receipt, granted))
 	}
-	f.free += m.Units
-	return &quotadv1.GiveBackResponse{Refunded: []*quotadv1.Refunded{{Limit: "account",
-		Units: m.Units}}}, nil
+	f.free += granted - m.GetUsed()
+	return &quotadv1.SettleResponse{Used: m.GetUsed(), Settled: []*quotadv1.Settled{{Limit: "account",
+		Back: granted - m.GetUsed()}}}, nil
 }
 
-// delays has the Takes and GiveBacks to come take so long.
+// delays has the Takes and Settles to come take so long.
 func (f *fakeNode) delays(d time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

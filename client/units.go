@@ -126,15 +126,16 @@ func (c *Client) giveBack(ctx context.Context, b *Bucket, chunk *held.Chunk) (un
 		c.counters.lost.Add(left)
 		return left
 	}
-	r, err := c.rpc.GiveBack(ctx, &quotadv1.GiveBackRequest{Receipt: g.receipt, Units: left})
+	used := g.units - left
+	r, err := c.rpc.Settle(ctx, &quotadv1.SettleRequest{Receipt: g.receipt, Used: &used})
 	if err != nil {
 		c.counters.failed.Add(1)
 		c.counters.lost.Add(left)
 		return left
 	}
 	back := left
-	for _, charge := range r.GetRefunded() {
-		back = min(back, charge.GetUnits())
+	for _, charge := range r.GetSettled() {
+		back = min(back, charge.GetBack())
 	}
 	c.counters.returned.Add(back)
 	c.counters.lost.Add(left - back) // they no longer count as used

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/policy/strictyaml"
@@ -26,6 +27,15 @@ const (
 	// usualDebt is how many limits a token_bucket may owe that does not say max_debt.
 	usualDebt = 10
 )
+
+// Owes returns how many units a bucket of the limit may owe in each region, as far as a bound of its own
+// says: of a token_bucket that is not charged always it is for what is settled above its charge.
+func (l *Limit) Owes() quantity.Units {
+	if l.Algorithm == TokenBucket && l.MaxDebt == 0 {
+		return usualDebt * l.Limit
+	}
+	return l.MaxDebt
+}
 
 // Largest returns the largest amount that a bucket of the limit counts: its limit or its burst, or
 // what is counted of it when it owes.
@@ -82,6 +92,22 @@ func checkCharge(o strictyaml.Object, l *Limit) {
 		f.Fail(fmt.Sprintf("%d takes over ten years to be covered with %d in %s", l.MaxDebt, l.Limit, FormatWindow(l.Window)),
 			"write a smaller max_debt")
 	}
+}
+
+// usualSettle returns how long a charge may be settled that does not say it: for a window, but for ten
+// minutes at least and an hour at most.
+func (l *Limit) usualSettle() time.Duration {
+	return min(max(l.Window, 10*time.Minute), time.Hour)
+}
+
+// readSettle reads how long a charge may be settled; it returns 0 if it refuses the value.
+func readSettle(v strictyaml.Value) time.Duration {
+	within := readWindow(v)
+	if within != 0 && (within < MinSettle || within > MaxSettle) {
+		v.Fail(v.Describe()+" is out of range", "write a duration from 1s to 24h")
+		return 0
+	}
+	return within
 }
 
 // keepsWhileOwing warns that a region that owes does not have all of the others stop.

@@ -54,7 +54,7 @@ var (
 	regionFields   = []string{"weight"}
 	limitFields    = append([]string{
 		"name", "alias", "domain", "key", "match", "entries", "replaces", "algorithm", "limit", "window", "timezone", "starts", "burst", "weights",
-		"max_debt", "assign",
+		"max_debt", "settle_within", "assign",
 	}, settingNames()...)
 )
 

@@ -34,6 +34,8 @@ const (
 	MaxLogLimit = algorithms.MaxLog
 	MaxBurst    = algorithms.MaxUnits
 	MinWindow   = 10 * time.Millisecond
+	MinSettle   = time.Second
+	MaxSettle   = 24 * time.Hour
 	MaxWindow   = 366 * 24 * time.Hour
 )
 
@@ -157,6 +159,9 @@ type Limit struct {
 	// MaxDebt is how many units a TokenBucket that is charged always may owe in each region; 0 for
 	// other limits. What is charged beyond is forgiven.
 	MaxDebt quantity.Units
+	// SettleWithin is how long after a decision its charge may be settled by what was used (package
+	// receipts), MinSettle to MaxSettle.
+	SettleWithin time.Duration
 	// Assign says how Envoys may be assigned parts of the limit; nil: they may not.
 	Assign *Assign
 

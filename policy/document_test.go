@@ -27,7 +27,7 @@ func usual(l Limit) Limit {
 	l.Alias, l.Weights = l.Name, []quantity.Units{20, 40, 40}
 	l.BorrowingLimit, l.LendingLimit = Unlimited, DefaultLendingLimit
 	l.OnExhausted, l.OnStoreFailure, l.Consistency = ExhaustedDeny, StoreFailureLocal, Exact
-	l.Charge = ChargeAdmitted
+	l.Charge, l.SettleWithin = ChargeAdmitted, min(max(l.Window, 10*time.Minute), time.Hour)
 	return l
 }
 
@@ -62,6 +62,7 @@ func TestParseFillsEveryField(t *testing.T) {
 		OnStoreFailure: StoreFailureDeny,
 		Consistency:    Exact,
 		Charge:         ChargeAdmitted,
+		SettleWithin:   10 * time.Minute,
 		Shadow:         true,
 	}, usual(Limit{
 		Index:        1,

@@ -145,6 +145,10 @@ func (l *Limit) further() (e encoding) {
 		e.text("max_debt")
 		e.integer(int64(l.MaxDebt))
 	}
+	if l.SettleWithin != l.usualSettle() {
+		e.text("settle_within")
+		e.integer(int64(l.SettleWithin))
+	}
 	if a := l.Assign; a != nil {
 		e.text("assign")
 		e.integer(int64(a.TTL))

@@ -129,6 +129,7 @@ func readSettings(o strictyaml.Object, l *Limit) {
 		checkPrefetch(o.At("consistency"), l)
 	}
 	readDebt(o, l)
+	l.SettleWithin = strictyaml.Optional(o, "settle_within", l.usualSettle(), readSettle)
 }
 
 // checkPrefetch checks whether nodes may hold units. Where use does not count by cells alone, units

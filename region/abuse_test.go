@@ -67,8 +67,8 @@ func TestAnIdIsForgottenWithItsRefund(t *testing.T) {
 				t.Fatalf("round %d: repeated %v, %d used", round, d.Repeated, n.used(t, "m", q))
 			}
 			time.Sleep(time.Millisecond)
-			r, err := n.Refund(t.Context(), d.Receipt)
-			if err != nil || r.Repeated || r.Charges[0].Units != 3 || n.used(t, "m", q) != 0 {
+			r, err := n.Settle(t.Context(), d.Receipt, 0)
+			if err != nil || r.Repeated || r.Charges[0].Back != 3 || n.used(t, "m", q) != 0 {
 				t.Fatalf("round %d: refund %+v, %v, %d used", round, r, err, n.used(t, "m", q))
 			}
 			time.Sleep(time.Duration(round) * 61 * time.Second)
@@ -120,17 +120,17 @@ func TestALimitGoneIsNotRefunded(t *testing.T) {
 		q := cost("a", 3)
 		q.Receipt = true
 		both, gone := n.check(t, q).Receipt, n.check(t, q).Receipt
-		refund := func(receipt string, repeated bool, want ...receipts.RefundedCharge) {
+		refund := func(receipt string, repeated bool, want ...receipts.SettledCharge) {
 			t.Helper()
-			r, err := n.Refund(t.Context(), receipt)
+			r, err := n.Settle(t.Context(), receipt, 0)
 			if err != nil || r.Repeated != repeated || len(r.Charges) != 2 ||
 				r.Charges[0] != want[0] || r.Charges[1] != want[1] {
 				t.Errorf("refund: %+v, %v, want %+v", r, err, want)
 			}
 		}
-		m, h := receipts.RefundedCharge{Limit: "m", Units: 3}, receipts.RefundedCharge{Limit: "h",
-			Units: 3}
-		missing := receipts.RefundedCharge{Limit: "m", Reason: "no such limit any more"}
+		m, h := receipts.SettledCharge{Limit: "m", Back: 3}, receipts.SettledCharge{Limit: "h",
+			Back: 3}
+		missing := receipts.SettledCharge{Limit: "m", Reason: "no such limit any more"}
 		refund(both, false, m, h)
 		suite.Must(t, n.Adopt(t.Context(), documents.Parse(t, 2, alone, hours)))
 		refund(both, true, m, h)

@@ -28,17 +28,15 @@ type Decisions interface {
 	// CheckLists decides a request with lists of descriptors.
 	CheckLists(ctx context.Context, q admit.Request) ([]admit.Decision, error)
 	// RefundLast gives back what was charged last.
-	RefundLast(ctx context.Context, domain string, list admit.List) (receipts.Refunded, error)
+	RefundLast(ctx context.Context, domain string, list admit.List) (receipts.Settled, error)
 	// Buckets returns the buckets that a list meets.
 	Buckets(domain string, list admit.List) []policy.BucketRef
-	// Refund gives back what a decision charged.
-	Refund(ctx context.Context, receipt string) (receipts.Refunded, error)
+	// Settle settles what a decision charged by what was used.
+	Settle(ctx context.Context, receipt string, used quantity.Units) (receipts.Settled, error)
 	// Receipt returns the buckets that a receipt is about.
 	Receipt(receipt string) ([]policy.BucketRef, error)
 	// Take charges units for a client to admit from by itself.
 	Take(ctx context.Context, t admit.Take) (admit.Taken, error)
-	// GiveBack gives back units that a client took.
-	GiveBack(ctx context.Context, receipt string, units quantity.Units) (receipts.Refunded, error)
 	// Reset clears the use of one bucket.
 	Reset(ctx context.Context, limit, domain string,
 		descriptors map[string]string) (cleared quantity.Units, err error)

@@ -22,7 +22,7 @@ func (n *Node) closeBooks(ctx context.Context) error {
 	n.books.Lock()
 	defer n.books.Unlock()
 	n.limiter.Chunks().ReturnAll(ctx)
-	err := n.limiter.Local().SettleAll(ctx)
+	err := n.limiter.Local().BookAll(ctx)
 	n.rights.Checkpoint(ctx, true)
 	return err
 }

@@ -344,7 +344,7 @@ func (n *Node) keepBooks(ctx context.Context) {
 	written := time.Now()
 	repeat.Every(ctx, settleEvery, func(now time.Time) {
 		n.books.Lock()
-		n.limiter.Local().Settle(ctx)
+		n.limiter.Local().Book(ctx)
 		// If the disk is slow, ticks are lost.
 		if now.Sub(written) >= checkpointEvery-settleEvery/2 {
 			written = now

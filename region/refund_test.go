@@ -40,9 +40,9 @@ func (n *running) charged(t *testing.T, q admit.Request) string {
 
 // refunds fails the test unless a receipt can be refunded with this outcome, limit by limit.
 func (n *running) refunds(t *testing.T, receipt string, repeated bool,
-	want ...receipts.RefundedCharge) {
+	want ...receipts.SettledCharge) {
 	t.Helper()
-	got, err := n.Refund(t.Context(), receipt)
+	got, err := n.Settle(t.Context(), receipt, 0)
 	if err != nil || got.Repeated != repeated || !slices.Equal(got.Charges, want) {
 		t.Errorf("%s: refunded %+v, %v; want %+v, repeated %v", n.name, got, err, want, repeated)
 	}
@@ -75,9 +75,9 @@ const (
 func TestRefundGivesBackOnce(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
-			want := receipts.RefundedCharge{Limit: nameOf(kind), Units: 4}
+			want := receipts.SettledCharge{Limit: nameOf(kind), Back: 4}
 			if kind == algorithms.LeakyBucket {
-				want.Units, want.Reason = 0, promised
+				want.Back, want.Reason = 0, promised
 			}
 			oneNode(t, documents.Parse(t, 1, alone, limitOf(kind, 10, "")), func(t *testing.T, c *cluster, n *running) {
 				n.check(t, cost("a", 3))
@@ -87,7 +87,7 @@ func TestRefundGivesBackOnce(t *testing.T) {
 				for range 2 {
 					n.refunds(t, receipt, true, want)
 				}
-				if got := n.used(t, nameOf(kind), request("a")); got != 3+4-want.Units+1 {
+				if got := n.used(t, nameOf(kind), request("a")); got != 3+4-want.Back+1 {
 					t.Errorf("%d used after 3, 4, the refund of 4, and 1", got)
 				}
 				if got := n.used(t, nameOf(kind), request("b")); got != 4 {
@@ -97,7 +97,7 @@ func TestRefundGivesBackOnce(t *testing.T) {
 				var callers sync.WaitGroup
 				for range 10 {
 					callers.Go(func() {
-						if got, err := n.Refund(t.Context(), other); err == nil &&
+						if got, err := n.Settle(t.Context(), other, 0); err == nil &&
 							!got.Repeated && got.Charges[0] == want {
 							first.Add(1)
 						}
@@ -105,14 +105,14 @@ func TestRefundGivesBackOnce(t *testing.T) {
 				}
 				callers.Wait()
 				if got := n.used(t, nameOf(kind), request("b")); first.Load() != 1 ||
-					got != 4-want.Units {
+					got != 4-want.Back {
 					t.Errorf("%d of 10 refunds at once were the first, %d units stay used",
 						first.Load(), got)
 				}
 				series := n.series(t)
-				if got := series["quotad_refunded_units_total{limit="+nameOf(kind)+"}"]; got !=
-					float64(2*want.Units) {
-					t.Errorf("%v units counted as refunded, want %d", got, 2*want.Units)
+				if got := series["quotad_given_back_units_total{limit="+nameOf(kind)+"}"]; got !=
+					float64(2*want.Back) {
+					t.Errorf("%v units counted as refunded, want %d", got, 2*want.Back)
 				}
 			})
 		})
@@ -122,7 +122,7 @@ func TestRefundGivesBackOnce(t *testing.T) {
 // Any node of a region refunds what the region charged, also a node that was started since.
 func TestRefundByAnotherNode(t *testing.T) {
 	d := documents.Parse(t, 1, halves, limitOf(algorithms.FixedWindow, 100, ""))
-	all := receipts.RefundedCharge{Limit: "fixed-window", Units: 4}
+	all := receipts.SettledCharge{Limit: "fixed-window", Back: 4}
 	started(t, d, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
 		n1, n2 := c.running["us/n1"], c.running["us/n2"]
 		receipts := make([]string, 4)
@@ -144,7 +144,7 @@ func TestRefundByAnotherNode(t *testing.T) {
 			t.Errorf("%d used, want the 4 of the receipt that nobody brought", got)
 		}
 		eu := c.running["eu/n1"]
-		_, err := eu.Refund(t.Context(), receipts[3])
+		_, err := eu.Settle(t.Context(), receipts[3], 0)
 		if refusal(t, err) != "receipt" || !strings.Contains(err.Error(),
 			`of region "us", this is "eu"`) {
 			t.Errorf("another region: %v", err)
@@ -152,31 +152,42 @@ func TestRefundByAnotherNode(t *testing.T) {
 	})
 }
 
-// After a loss of the store all receipts are refused, because there is nothing left to give back.
-func TestRefundAfterALoss(t *testing.T) {
+// After a loss of the store nothing is given back of what was charged before. What was used beyond is charged
+// all the same, once.
+func TestSettleAfterALoss(t *testing.T) {
 	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10,
 		", on_store_failure: deny"))
 	oneNode(t, d, func(t *testing.T, c *cluster, n *running) {
-		receipt := n.charged(t, cost("a", 4))
+		receipt, other := n.charged(t, cost("a", 4)), n.charged(t, cost("a", 2))
 		generation := n.Status().Generation
 		c.flushAll("us")
 		// The node has not noticed the loss yet.
-		if _, err := n.Refund(t.Context(), receipt); err == nil ||
+		if _, err := n.Settle(t.Context(), receipt, 0); err == nil ||
 			errors.Is(err, receipts.ErrRefused) {
 			t.Errorf("by a store that is lost: %v", err)
 		}
 		c.within(time.Second, "the store to be opened anew",
 			func() bool { return n.Status().Generation > generation })
-		if _, err := n.Refund(t.Context(), receipt); refusal(t, err) != "receipt" ||
-			!strings.Contains(err.Error(), "lost its data") {
-			t.Errorf("after the loss: %v", err)
+		lost := receipts.SettledCharge{Limit: "fixed-window", Reason: algorithms.StoreLost.String()}
+		for _, used := range []quantity.Units{0, 4} {
+			n.settles(t, receipt, used, false, lost)
 		}
 		nextCell(10 * time.Second)
 		nextCell(10 * time.Second)
+		more := receipts.SettledCharge{Limit: "fixed-window", Charged: 5}
+		n.settles(t, other, 7, false, more)
+		n.settles(t, other, 7, true, more)
+		if used := n.used(t, "fixed-window", request("a")); used != 5 {
+			t.Errorf("%d used, want the 5 that are beyond", used)
+		}
+		c.stop("us/n1")
+		n = c.start("us/n1", d) // its journal knows the seal
+		n.settles(t, receipt, 9, false, receipts.SettledCharge{Limit: "fixed-window", Charged: 5})
+		nextCell(10 * time.Second)
 		after := n.charged(t, cost("a", 10))
-		n.refunds(t, after, false, receipts.RefundedCharge{Limit: "fixed-window", Units: 10})
+		n.refunds(t, after, false, receipts.SettledCharge{Limit: "fixed-window", Back: 10})
 		c.loseStore("us")
-		if _, err := n.Refund(t.Context(), after); err == nil || errors.Is(err, receipts.ErrRefused) {
+		if _, err := n.Settle(t.Context(), after, 0); err == nil || errors.Is(err, receipts.ErrRefused) {
 			t.Errorf("by a store that is not there: %v", err)
 		}
 	})
@@ -186,36 +197,36 @@ func TestRefundAfterALoss(t *testing.T) {
 // that the document no longer has, give back nothing.
 func TestRefundOfSeveralLimits(t *testing.T) {
 	var limits []string
-	var back []receipts.RefundedCharge
+	var back []receipts.SettledCharge
 	// All kinds together are too many for one request.
 	kinds := slices.DeleteFunc(slices.Clone(algorithms.Kinds),
 		func(k algorithms.Kind) bool { return k == algorithms.TokenBucket })
 	for _, kind := range kinds {
 		limits = append(limits, limitOf(kind, 100, ""))
-		back = append(back, receipts.RefundedCharge{Limit: nameOf(kind), Units: 3})
+		back = append(back, receipts.SettledCharge{Limit: nameOf(kind), Back: 3})
 	}
-	back[slices.Index(kinds, algorithms.LeakyBucket)] = receipts.RefundedCharge{Limit: "leaky-bucket",
+	back[slices.Index(kinds, algorithms.LeakyBucket)] = receipts.SettledCharge{Limit: "leaky-bucket",
 		Reason: promised}
 	limits = append(limits, "name: watch, limit: 4, window: 10s, shadow: true")
-	watched := receipts.RefundedCharge{Limit: "watch", Units: 3}
+	watched := receipts.SettledCharge{Limit: "watch", Back: 3}
 	oneNode(t, documents.Parse(t, 1, alone, limits...), func(t *testing.T, c *cluster, n *running) {
 		within, over := n.charged(t, cost("a", 3)), n.charged(t, cost("a", 3))
 		n.refunds(t, over, false, back...)
 		n.refunds(t, within, false, append(slices.Clone(back), watched)...)
 		for _, charge := range append(slices.Clone(back), watched) {
-			if got := n.used(t, charge.Limit, request("a")); got != 6-2*charge.Units &&
+			if got := n.used(t, charge.Limit, request("a")); got != 6-2*charge.Back &&
 				charge.Limit != "watch" || charge.Limit == "watch" && got != 0 {
 				t.Errorf("%s: %d used", charge.Limit, got)
 			}
 		}
 		series := n.series(t)
 		for _, charge := range back {
-			if got := series["quotad_refunded_units_total{limit="+charge.Limit+"}"]; got !=
-				float64(2*charge.Units) {
+			if got := series["quotad_given_back_units_total{limit="+charge.Limit+"}"]; got !=
+				float64(2*charge.Back) {
 				t.Errorf("%s: %v units counted", charge.Limit, got)
 			}
 		}
-		if got := series["quotad_refunded_units_total{limit=watch}"]; got != 3 {
+		if got := series["quotad_given_back_units_total{limit=watch}"]; got != 3 {
 			t.Errorf("watch: %v units counted", got)
 		}
 
@@ -223,14 +234,14 @@ func TestRefundOfSeveralLimits(t *testing.T) {
 		suite.Must(t, n.Adopt(t.Context(), documents.Parse(t, 2, alone, limits[:2]...)))
 		want := append(slices.Clone(back), watched)
 		for i := 2; i < len(want); i++ {
-			want[i].Units, want[i].Reason = 0, gone
+			want[i].Back, want[i].Reason = 0, gone
 		}
 		n.refunds(t, orphan, false, want...)
 		n.refunds(t, orphan, true, want...)
 		suite.Must(t, n.Adopt(t.Context(),
 			documents.Parse(t, 3, alone, "name: other, domain: elsewhere, limit: 5, window: 10s")))
 		for i := range want {
-			want[i].Units, want[i].Reason = 0, gone
+			want[i].Back, want[i].Reason = 0, gone
 		}
 		n.refunds(t, half, false, want[:4]...)
 		n.refunds(t, half, true, want[:4]...)
@@ -244,12 +255,12 @@ func TestRefundAgainUnderAnotherDocument(t *testing.T) {
 		"")
 	oneNode(t, documents.Parse(t, 1, alone, window, log), func(t *testing.T, c *cluster, n *running) {
 		both, part := n.charged(t, cost("a", 3)), n.charged(t, cost("a", 3))
-		back := []receipts.RefundedCharge{{Limit: "fixed-window", Units: 3},
-			{Limit: "sliding-window-log", Units: 3}}
+		back := []receipts.SettledCharge{{Limit: "fixed-window", Back: 3},
+			{Limit: "sliding-window-log", Back: 3}}
 		n.refunds(t, both, false, back...)
 		suite.Must(t, n.Adopt(t.Context(), documents.Parse(t, 2, alone, log)))
 		n.refunds(t, both, true, back...)
-		half := []receipts.RefundedCharge{{Limit: "fixed-window", Reason: gone}, back[1]}
+		half := []receipts.SettledCharge{{Limit: "fixed-window", Reason: gone}, back[1]}
 		n.refunds(t, part, false, half...)
 		suite.Must(t, n.Adopt(t.Context(), documents.Parse(t, 3, alone, window, log)))
 		n.refunds(t, part, true, half...)
@@ -282,14 +293,14 @@ func TestRefundOfAnOldCharge(t *testing.T) {
 				nextCell(10 * second)
 				receipt := n.charged(t, cost("a", 4))
 				time.Sleep(tc.after)
-				want := receipts.RefundedCharge{Limit: nameOf(tc.kind), Units: tc.units,
+				want := receipts.SettledCharge{Limit: nameOf(tc.kind), Back: tc.units,
 					Reason: tc.reason}
 				n.refunds(t, receipt, false, want)
-				time.Sleep(time.Minute) // a window's receipt is forgotten with what it charged
-				if !tc.kind.Bucket() {
-					want.Units, want.Reason = 0, noLonger
-				}
-				n.refunds(t, receipt, tc.kind.Bucket(), want)
+				time.Sleep(time.Minute)
+				n.refunds(t, receipt, true, want)
+				time.Sleep(10 * time.Minute) // it is forgotten when it is settled no longer
+				want.Back, want.Reason = 0, algorithms.SettledLate.String()
+				n.refunds(t, receipt, false, want)
 			})
 		})
 	}
@@ -323,7 +334,7 @@ func TestNoReceiptWithoutACharge(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := n.Refund(ctx, "no receipt"); refusal(t, err) != "field" {
+		if _, err := n.Settle(ctx, "no receipt", 0); refusal(t, err) != "field" {
 			t.Errorf("what is none is refused whether the caller waits or not: %v", err)
 		}
 	})
@@ -333,7 +344,7 @@ func TestNoReceiptWithoutACharge(t *testing.T) {
 func TestReceiptsAfterTheJournalIsLost(t *testing.T) {
 	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		all := receipts.RefundedCharge{Limit: "fixed-window", Units: 3}
+		all := receipts.SettledCharge{Limit: "fixed-window", Back: 3}
 		for range 2 {
 			n := c.start("us/n1", d)
 			n.refunds(t, n.charged(t, cost("a", 3)), false, all)
@@ -352,8 +363,8 @@ func TestNothingGivenBackHasAReason(t *testing.T) {
 				request("a").Descriptors); err != nil {
 				t.Fatal(err)
 			}
-			got, err := n.Refund(t.Context(), receipt)
-			if err != nil || got.Charges[0].Units == 0 && got.Charges[0].Reason == "" {
+			got, err := n.Settle(t.Context(), receipt, 0)
+			if err != nil || got.Charges[0].Back == 0 && got.Charges[0].Reason == "" {
 				t.Errorf("%s: after a reset: %+v, %v", kind, got, err)
 			}
 		})

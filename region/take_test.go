@@ -37,14 +37,13 @@ func (n *running) take(t *testing.T, q admit.Take) admit.Taken {
 	return got
 }
 
-// givesBack fails the test unless units of a receipt can be given back with this outcome, limit by
-// limit.
-func (n *running) givesBack(t *testing.T, receipt string, units quantity.Units, repeated bool,
-	want ...receipts.RefundedCharge) {
+// settles fails the test unless a receipt can be settled by a use with this outcome, limit by limit.
+func (n *running) settles(t *testing.T, receipt string, used quantity.Units, repeated bool,
+	want ...receipts.SettledCharge) {
 	t.Helper()
-	got, err := n.GiveBack(t.Context(), receipt, units)
+	got, err := n.Settle(t.Context(), receipt, used)
 	if err != nil || got.Repeated != repeated || !slices.Equal(got.Charges, want) {
-		t.Errorf("%s: gave back %+v, %v; want %+v, repeated %v", n.name, got, err, want, repeated)
+		t.Errorf("%s: settled %+v, %v; want %+v, repeated %v", n.name, got, err, want, repeated)
 	}
 }
 
@@ -107,12 +106,12 @@ func TestTakenUnitsEndWithTheirCell(t *testing.T) {
 	}
 }
 
-// Of what was charged, units go back once, whoever brings the receipt to whichever call.
-func TestGiveBackGivesBackOnce(t *testing.T) {
+// What a client took is settled once by what it used, whoever brings the receipt.
+func TestATakeIsSettledOnce(t *testing.T) {
 	for _, kind := range prefetchable {
 		t.Run(string(kind), func(t *testing.T) {
-			of := func(units quantity.Units) receipts.RefundedCharge {
-				return receipts.RefundedCharge{Limit: nameOf(kind), Units: units}
+			of := func(units quantity.Units) receipts.SettledCharge {
+				return receipts.SettledCharge{Limit: nameOf(kind), Back: units}
 			}
 			d := documents.Parse(t, 1, alone, limitOf(kind, 1000, prefetch))
 			oneNode(t, d, func(t *testing.T, c *cluster, n *running) {
@@ -126,47 +125,47 @@ func TestGiveBackGivesBackOnce(t *testing.T) {
 				first, second, third := n.take(t, units("a", 100)).Receipt,
 					n.take(t, units("a", 100)).Receipt, n.take(t, units("a", 100)).Receipt
 				used(304)
-				for _, wrong := range []quantity.Units{0, -1, 101, 1 << 60} {
-					_, err := n.GiveBack(t.Context(), first, wrong)
-					if field, is := errors.AsType[*invalid.Field](err); !is || field.Name != "units" {
-						t.Errorf("%d units of 100: %v", wrong, err)
+				for _, wrong := range []quantity.Units{-1, 1<<51 + 1, 1 << 60} {
+					_, err := n.Settle(t.Context(), first, wrong)
+					if field, is := errors.AsType[*invalid.Field](err); !is || field.Name != "used" {
+						t.Errorf("%d units used: %v", wrong, err)
 					}
 				}
 				used(304)
-				n.givesBack(t, first, 30, false, of(30))
+				n.settles(t, first, 70, false, of(30))
 				used(274)
-				n.givesBack(t, first, 30, true, of(30))
-				n.givesBack(t, first, 70, true, of(30))
+				n.settles(t, first, 70, true, of(30))
+				n.settles(t, first, 30, true, of(30))
 				n.refunds(t, first, true, of(30))
 				used(274)
 				n.refunds(t, second, false, of(100))
-				n.givesBack(t, second, 10, true, of(100))
+				n.settles(t, second, 90, true, of(100))
 				used(174)
-				n.givesBack(t, checked, 3, false, of(3))
+				n.settles(t, checked, 1, false, of(3))
 				n.refunds(t, checked, true, of(3))
 				used(171)
 				var done, back atomic.Int64
 				var callers sync.WaitGroup
 				for i := range 10 {
 					callers.Go(func() {
-						got, err := n.GiveBack(t.Context(), third, quantity.Units(10+i))
+						got, err := n.Settle(t.Context(), third, quantity.Units(90-i))
 						if err == nil && !got.Repeated {
 							done.Add(1)
-							back.Add(int64(got.Charges[0].Units))
+							back.Add(int64(got.Charges[0].Back))
 						}
 					})
 				}
 				callers.Wait()
 				if done.Load() != 1 {
-					t.Errorf("%d of 10 at once gave back", done.Load())
+					t.Errorf("%d of 10 at once settled it", done.Load())
 				}
 				used(171 - quantity.Units(back.Load()))
 				series := n.series(t)
 				if got := series["quotad_client_taken_units_total{}"]; got != 300 {
 					t.Errorf("%v units counted as taken", got)
 				}
-				if got := series["quotad_client_returned_units_total{}"]; got != float64(30+3+back.Load()) {
-					t.Errorf("%v units counted as returned", got)
+				if got := series["quotad_given_back_units_total{limit="+nameOf(kind)+"}"]; got != float64(30+100+3+back.Load()) {
+					t.Errorf("%v units counted as given back", got)
 				}
 			})
 		})
@@ -181,8 +180,8 @@ func TestUnitsAreGivenBackTooLate(t *testing.T) {
 		receipt := n.take(t, units("a", 100)).Receipt
 		nextCell(10 * time.Second)
 		n.check(t, cost("a", 3))
-		n.givesBack(t, receipt, 100, false,
-			receipts.RefundedCharge{Limit: "fixed-window", Reason: noLonger})
+		n.settles(t, receipt, 0, false,
+			receipts.SettledCharge{Limit: "fixed-window", Reason: noLonger})
 		if got := n.used(t, "fixed-window", request("a")); got != 3 {
 			t.Errorf("%d used, want the 3 of the present cell", got)
 		}

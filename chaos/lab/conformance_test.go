@@ -56,7 +56,7 @@ type worlds struct {
 	epoch    string
 	known    map[int]quantity.StoreTime // as the last State said
 	lostAt   map[int]quantity.StoreTime // as the last answer said
-	receipts []algorithms.Refund
+	receipts []algorithms.Settle
 	names    int
 	copies   []func() // copies of the servers, each to be promoted once
 }
@@ -202,7 +202,7 @@ func (w *worlds) decide(t *rapid.T, i int) {
 		if r.Value.Answers[0].Admitted && calls[n].Commit {
 			w.names++
 			w.receipts = append(w.receipts,
-				algorithms.Refund{Receipt: store.RefundKey(store.Whole, fmt.Sprint(w.names)),
+				algorithms.Settle{Receipt: store.SettleKey(store.Whole, fmt.Sprint(w.names)),
 					Once: store.OnceKey(store.Whole, fmt.Sprint(of[n], 0)),
 					At:   r.Value.Now, Cost: calls[n].Costs[0],
 					Charges: []algorithms.Charge{{Target: algorithms.Target{Key: calls[n].Buckets[0].Key, Terms: modelled[of[n]]}, Cell: r.Value.Buckets[0].Cell}}})
@@ -306,8 +306,8 @@ func (w *worlds) refund(t *rapid.T, i int) {
 	}
 	c := w.receipts[max(len(w.receipts)-1-rapid.IntRange(0, 3).Draw(t, "receipt"), 0)]
 	c.Fence = w.guard(t)
-	same(t, w, i, c, func(s *store.Store) []store.Result[algorithms.Refunded] {
-		return one(s.Refund(context.Background(), c))
+	same(t, w, i, c, func(s *store.Store) []store.Result[algorithms.Settled] {
+		return one(s.Settle(context.Background(), c))
 	})
 }
 

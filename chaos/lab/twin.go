@@ -158,10 +158,10 @@ func (l *ledger) decide(now quantity.StoreTime, c algorithms.Decide) algorithms.
 }
 
 // refund answers the refund script, and remembers the receipt until its time is up.
-func (l *ledger) refund(now quantity.StoreTime, c algorithms.Refund) algorithms.Refunded {
+func (l *ledger) refund(now quantity.StoreTime, c algorithms.Settle) algorithms.Settled {
 	l.forget(c.Receipt, now)
 	l.forget(c.Once, now)
-	g := l.twin.Refund(now, c)
+	g := l.twin.Settle(now, c)
 	if g.Status == algorithms.StatusOK && !g.Repeated {
 		l.remember(c.Receipt, now, max(c.RememberedUntil(), (g.Now+algorithms.KeySlack)/1000))
 	}

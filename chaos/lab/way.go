@@ -238,7 +238,7 @@ func (l *ledger) run(now quantity.StoreTime, op store.Operation) {
 		o.Answer = l.twin.Credit(now, o.Call)
 	case *store.Op[algorithms.Inspect, algorithms.Inspected]:
 		o.Answer = l.twin.Inspect(now, o.Call)
-	case *store.Op[algorithms.Refund, algorithms.Refunded]:
+	case *store.Op[algorithms.Settle, algorithms.Settled]:
 		o.Answer = l.refund(now, o.Call)
 	case *store.Op[algorithms.Reset, algorithms.Cleared]:
 		o.Answer = l.twin.Reset(now, o.Call)

@@ -37,7 +37,7 @@ func TestHostileNames(t *testing.T) {
 			"shadowed": []string{hostile}, "receipt": hostile},
 		"/v1/buckets/m": map[string]any{"limit": hostile, "algorithm": hostile,
 			"rights": []map[string]any{{"region": hostile}, {"region": long}}},
-		"/v1/refund": map[string]any{"refunded": []map[string]any{{"limit": hostile,
+		"/v1/settle": map[string]any{"settled": []map[string]any{{"limit": hostile,
 			"reason": long}}},
 		"/v1/cut":  map[string]any{"region": hostile, "for_ms": 1, "addresses": []string{hostile}},
 		"/v1/peek": map[string]any{"status": 400, "detail": long},
@@ -51,7 +51,7 @@ func TestHostileNames(t *testing.T) {
 	defer node.Close()
 	for _, args := range [][]string{{"status"}, {"check", "--domain", "api", "--receipt"},
 		{"check", "--domain", "api", "--peek"},
-		{"explain", "--ledger", "m", "--domain", "api"}, {"refund", "r"}, {"cut", "eu", "--for",
+		{"explain", "--ledger", "m", "--domain", "api"}, {"settle", "r", "0"}, {"cut", "eu", "--for",
 			"1s"}} {
 		var out, errs strings.Builder
 		run(t.Context(), append(args, "--addr", node.URL), &out, &errs)

@@ -25,7 +25,7 @@ func TestExitCodesByAnswer(t *testing.T) {
 	cut := []string{"cut", "eu", "--for", "5s"}
 	check := []string{"check", "--domain", "api", "account=42"}
 	status := []string{"status"}
-	refund := []string{"refund", "a-receipt"}
+	settle := []string{"settle", "a-receipt", "3"}
 	reset := []string{"reset", "a", "--domain", "api", "--yes"}
 	show := []string{"explain", "--ledger", "a", "--domain", "api", "account=42"}
 	explain := []string{"explain", "a"}
@@ -76,24 +76,27 @@ func TestExitCodesByAnswer(t *testing.T) {
 			`{"allowed":true,"reason":"within_limit","repeated":true}`,
 			exit.OK, "repeated    yes: it was charged before under its request id, and not again\n",
 			""},
-		{"given back", refund, 200,
-			`{"repeated":false,"refunded":[{"limit":"a","units":0,"reason":"turn promised"},{"limit":"b","units":1}]}`,
-			exit.OK, "LIMIT  GIVEN BACK  NOTE\na      0 units     turn promised\nb      1 unit      -\n", ""},
-		{"given back before", refund, 200,
-			`{"repeated":true,"refunded":[{"limit":"a","units":2},{"limit":"b","units":0,"reason":"no longer weighs"}]}`,
-			exit.OK, "a      2 units     before, not again\nb      0 units     before: no longer weighs\n", ""},
-		{"nothing given back", refund, 200,
-			`{"repeated":false,"refunded":[{"limit":"a","units":0,"reason":"no longer weighs"},{"limit":"b","units":0}]}`,
-			exit.Failed, "a      0 units     no longer weighs\n",
-			"nothing was given back (a: no longer weighs; b: none)"},
-		{"nothing charged", refund, 200, `{"repeated":false,"refunded":[]}`, exit.Failed, "LIMIT",
-			"nothing was given back: the receipt has no charges"},
-		{"refund refused", refund, 409,
+		{"given back", settle, 200,
+			`{"settled":[{"limit":"a","back":0,"reason":"turn promised","charged":0,"owed":0},{"limit":"b","back":1,"charged":0,"owed":0}],"repeated":false,"used":3}`,
+			exit.OK, "LIMIT  USED  GIVEN BACK  CHARGED  OWED     NOTE\na      3     0 units     0 units  0 units  turn promised\nb      3     1 unit      0 units  0 units  -\n", ""},
+		{"charged beyond", settle, 200,
+			`{"settled":[{"limit":"a","back":0,"charged":9,"owed":4}],"repeated":false,"used":12}`,
+			exit.OK, "a      12    0 units     9 units  4 units  -\n", ""},
+		{"settled before", settle, 200,
+			`{"settled":[{"limit":"a","back":2,"charged":0,"owed":0},{"limit":"b","back":0,"reason":"no longer weighs","charged":0,"owed":0}],"repeated":true,"used":1}`,
+			exit.OK, "a      1     2 units     0 units  0 units  before, not again\nb      1     0 units     0 units  0 units  before: no longer weighs\n", ""},
+		{"nothing settled", settle, 200,
+			`{"settled":[{"limit":"a","back":0,"reason":"no longer weighs","charged":0,"owed":0}],"repeated":false,"used":3}`,
+			exit.Failed, "no longer weighs\n",
+			"nothing was settled (a: no longer weighs)"},
+		{"nothing charged", settle, 200, `{"settled":[],"repeated":false,"used":3}`, exit.Failed, "LIMIT",
+			"nothing was settled: the receipt has no charges"},
+		{"settle refused", settle, 409,
 			`{"status":409,"detail":"it is of region eu; send it there"}`,
 			exit.Failed, "", "quotad: the node answered 409: it is of region eu; send it there\n"},
-		{"no receipt", refund, 400, `{"detail":"receipt: is none"}`, exit.BadUsage, "",
+		{"no receipt", settle, 400, `{"detail":"receipt: is none"}`, exit.BadUsage, "",
 			"receipt: is none; correct the request"},
-		{"no refund", refund, 200, `{}`, exit.Failed, "", "which no quotad node answers"},
+		{"no settlement", settle, 200, `{}`, exit.Failed, "", "which no quotad node answers"},
 		{"reset", reset, 200, `{"cleared":1}`, exit.OK,
 			"cleared 1 unit of a, in this region alone\n", ""},
 		{"no reset", reset, 200, `{}`, exit.Failed, "", "which no quotad node answers"},

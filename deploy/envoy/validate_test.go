@@ -67,11 +67,14 @@ limits: [{name: tried, domain: "y", key: [account], algorithm: fixed_window, lim
 	suite.Must(t, err)
 	recipe, err := os.ReadFile("envoy.yaml")
 	suite.Must(t, err)
+	tokens, err := os.ReadFile("llm.yaml")
+	suite.Must(t, err)
 	for name, c := range map[string]struct {
 		text string
 		ok   bool
 	}{
 		"the recipe":    {string(recipe), true},
+		"of tokens":     {string(tokens), true},
 		"of everything": {text, true},
 		"of no bound":   {unbounded, true},
 		"a mistake":     {strings.Replace(text, "token_bucket:", "tokens_bucket:", 1), false},
@@ -83,8 +86,11 @@ limits: [{name: tried, domain: "y", key: [account], algorithm: fixed_window, lim
 			if (err == nil) != c.ok {
 				t.Errorf("%v\n%s\nof\n%s", err, out, c.text)
 			}
-			if c.ok && strings.Contains(string(out), "[warning]") {
-				t.Errorf("Envoy warns of it: %s", out)
+			for line := range strings.Lines(string(out)) {
+				// Of sse_to_metadata Envoy 1.40 warns that it is work in progress.
+				if c.ok && strings.Contains(line, "[warning]") && !(name == "of tokens" && strings.Contains(line, "work-in-progress")) {
+					t.Errorf("Envoy warns of it: %s", line)
+				}
 			}
 		})
 	}

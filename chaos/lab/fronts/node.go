@@ -34,11 +34,11 @@ type Node struct {
 	Err      error
 	Fault    any // if not nil, to panic with
 	// if not nil, in place of decision and err
-	Decide    func(admit.Request) (admit.Decision, error)
-	Wait      func(context.Context, admit.Request) error     // if not nil, called by Check first
-	BucketOf  func(map[string]string) (region.Bucket, error) // if not nil, in place of err
-	GivenBack receipts.Refunded                              // of the receipt Receipt
-	State     region.Status
+	Decide   func(admit.Request) (admit.Decision, error)
+	Wait     func(context.Context, admit.Request) error     // if not nil, called by Check first
+	BucketOf func(map[string]string) (region.Bucket, error) // if not nil, in place of err
+	Settled  receipts.Settled                               // of the receipt Receipt
+	State    region.Status
 
 	Mu          sync.Mutex
 	notReady    error
@@ -199,12 +199,6 @@ func (f *Node) Take(_ context.Context, t admit.Take) (admit.Taken, error) {
 		Receipt: Receipt}, f.Err
 }
 
-// GiveBack has the outcome of a refund.
-func (f *Node) GiveBack(ctx context.Context, receipt string,
-	_ quantity.Units) (receipts.Refunded, error) {
-	return f.Refund(ctx, receipt)
-}
-
 // Status implements what servers need of a node.
 func (f *Node) Status() region.Status { return f.State }
 
@@ -227,18 +221,19 @@ func (f *Node) Bucket(_ context.Context, limit, domain string,
 	return Bucket(), f.Err
 }
 
-// Receipt is the only receipt that a Node refunds.
+// Receipt is the only receipt that a Node settles.
 const Receipt = "-Rc_9"
 
-// Refund implements what servers need of a node.
-func (f *Node) Refund(_ context.Context, receipt string) (receipts.Refunded, error) {
+// Settle implements what servers need of a node.
+func (f *Node) Settle(_ context.Context, receipt string, used quantity.Units) (receipts.Settled, error) {
 	switch {
 	case f.Fault != nil:
 		panic(f.Fault)
 	case receipt != Receipt:
-		return receipts.Refunded{}, invalid.Fieldf("receipt", "is none; send the receipt of a decision as it was given")
+		return receipts.Settled{}, invalid.Fieldf("receipt", "is none; send the receipt of a decision as it was given")
 	}
-	return f.GivenBack, f.Err
+	f.Settled.Used = used
+	return f.Settled, f.Err
 }
 
 // Receipt knows Receipt, which is about one bucket.
@@ -396,8 +391,8 @@ func (f *Node) CheckLists(ctx context.Context, q admit.Request) ([]admit.Decisio
 }
 
 // RefundLast implements what servers need of a node.
-func (f *Node) RefundLast(context.Context, string, admit.List) (receipts.Refunded, error) {
-	return f.GivenBack, f.Err
+func (f *Node) RefundLast(context.Context, string, admit.List) (receipts.Settled, error) {
+	return f.Settled, f.Err
 }
 
 // Buckets implements what servers need of a node.

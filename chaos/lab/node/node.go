@@ -153,8 +153,8 @@ func (s *Stepped) Reopen() error {
 // TryAgain tries stores that did not answer.
 func (s *Stepped) TryAgain() { s.limiter.Queue().TryAgain(context.Background(), s.silent) }
 
-// SettleLocal charges to the store what was admitted without it.
-func (s *Stepped) SettleLocal() { s.limiter.Local().Settle(context.Background()) }
+// BookLocal charges to the store what was admitted without it.
+func (s *Stepped) BookLocal() { s.limiter.Local().Book(context.Background()) }
 
 // ReturnChunks gives prefetched units that are over back to the store.
 func (s *Stepped) ReturnChunks() { s.limiter.Chunks().ReturnOver(context.Background(), false) }
@@ -162,7 +162,7 @@ func (s *Stepped) ReturnChunks() { s.limiter.Chunks().ReturnOver(context.Backgro
 // CloseBooks does the last work of a node that shuts down in order.
 func (s *Stepped) CloseBooks() error {
 	s.limiter.Chunks().ReturnAll(context.Background())
-	err := s.limiter.Local().SettleAll(context.Background())
+	err := s.limiter.Local().BookAll(context.Background())
 	s.rights.Checkpoint(context.Background(), true)
 	return err
 }
@@ -215,9 +215,9 @@ func (s *Stepped) Adopt(d *policy.Document) error {
 	return s.tenure.AdoptOnce(context.Background(), d)
 }
 
-// Refund takes back what a decision charged; see [receipts.Receipts.Refund].
-func (s *Stepped) Refund(receipt string) (receipts.Refunded, error) {
-	return s.limiter.Receipts().Refund(context.Background(), receipt)
+// Settled settles what a decision charged by what was used; see [receipts.Receipts.Settle].
+func (s *Stepped) Settled(receipt string, used quantity.Units) (receipts.Settled, error) {
+	return s.limiter.Receipts().Settle(context.Background(), receipt, used)
 }
 
 // Reset clears the use of one bucket; see [admit.Limiter.Reset].

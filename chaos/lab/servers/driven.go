@@ -52,7 +52,7 @@ func (d *Driven) loadScripts() error {
 	defer client.Close()
 	for _, s := range []algorithms.Script{algorithms.DecideScript, algorithms.LendScript,
 		algorithms.CreditScript, algorithms.InspectScript,
-		algorithms.RefundScript, algorithms.ResetScript, algorithms.RecallScript,
+		algorithms.SettleScript, algorithms.ResetScript, algorithms.RecallScript,
 		algorithms.RestoreScript, algorithms.BookScript, algorithms.AssignScript} {
 		if err := client.ScriptLoad(context.Background(), s.Source).Err(); err != nil {
 			return fmt.Errorf("load script %s into the embedded Redis: %w", s.Name, err)

@@ -135,6 +135,9 @@ func (o *offering) request(r *region, key int) (*node, *request) {
 		})
 	case chance < 25 && w.plan.Refunds:
 		rq.q.Receipt, rq.refund = true, 1+o.random.Int64N(3_000_000)
+		if rq.refund%2 == 0 { // some of it was used, or all of it
+			rq.used = quantity.Units(rq.refund/2) % (rq.q.Cost + 1)
+		}
 	case chance == 99:
 		rq.q.Cost = []quantity.Units{0, -1, algorithms.MaxUnits + 1, 1 << 62}[o.random.IntN(4)]
 	}

@@ -311,7 +311,7 @@ func (n *node) settlesLocal() {
 			gone = append(gone, b)
 		}
 	}
-	n.live.SettleLocal()
+	n.live.BookLocal()
 	for _, b := range gone {
 		if n.r.store.holds(n.w.keyOf(b)) {
 			n.uses(b)

@@ -21,7 +21,8 @@ type request struct {
 	buckets []*bucket // of the limits that apply to it, once a node has matched it
 	node    *node
 	sent    int64
-	refund  int64                // refund it so many µs later; 0: never
+	refund  int64                // settle it so many µs later; 0: never
+	used    quantity.Units       // by what it is settled, at most its cost
 	done    func(admit.Decision) // called with the decision; may be nil
 	old     bool                 // the decision rests on a store's answer from before the wait
 	back    []quantity.Units     // of each bucket: what refunds that may have failed gave back
@@ -333,7 +334,7 @@ func (n *node) refund(rq *request, d admit.Decision) {
 func (n *node) refundOnce(rq *request, d admit.Decision, before refunded) (after refunded) {
 	defer n.drain()
 	unheard, used, answers := n.r.store.unheard(), n.usedOf(rq, d), !n.r.unconfirmed
-	back, err := n.live.Refund(d.Receipt)
+	back, err := n.live.Settled(d.Receipt, rq.used)
 	switch {
 	case err != nil && n.r.store.unheard() == unheard && n.w.plan.Shards <= 1 && answers:
 		return before // the store did nothing; of several shards one may have
@@ -348,21 +349,21 @@ func (n *node) refundOnce(rq *request, d admit.Decision, before refunded) (after
 	}
 	for _, charge := range back.Charges {
 		for _, b := range rq.buckets {
-			if charge.Units == 0 || b.limit.policy.Name != charge.Limit {
+			if charge.Back == 0 || b.limit.policy.Name != charge.Limit {
 				continue
 			}
 			if before == surelyRefunded {
-				n.w.breaks("refund", "%s gives %d units back a second time", n.name, charge.Units)
+				n.w.breaks("refund", "%s gives %d units back a second time", n.name, charge.Back)
 			}
-			b.givenBack(n.r, d, charge.Units)
+			b.givenBack(n.r, d, charge.Back)
 		}
 	}
 	return surelyRefunded
 }
 
 // cameBack takes in what a refund gave back that may have failed for some of the buckets: what their
-// use shows; where that cannot be seen, the whole cost at the first such refund. used is their use
-// before it. No more than the cost can come back in all.
+// use shows; where that cannot be seen, all that was not used at the first such refund. used is their use
+// before it. No more than that can come back in all.
 func (n *node) cameBack(rq *request, d admit.Decision, used []quantity.Units, before refunded) {
 	now := n.usedOf(rq, d)
 	if rq.back == nil {
@@ -372,9 +373,9 @@ func (n *node) cameBack(rq *request, d admit.Decision, used []quantity.Units, be
 		units := quantity.Units(0)
 		switch {
 		case used[i] >= 0 && now[i] >= 0:
-			units = min(max(used[i]-now[i], 0), rq.q.Cost-rq.back[i])
+			units = min(max(used[i]-now[i], 0), rq.q.Cost-rq.used-rq.back[i])
 		case before == notRefunded:
-			units = rq.q.Cost
+			units = rq.q.Cost - rq.used
 		}
 		if units > 0 {
 			rq.back[i] += units

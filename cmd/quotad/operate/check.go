@@ -56,7 +56,7 @@ Exit codes: 0 allowed, 4 denied, 5 no node answers, 2 bad usage.`,
 			}
 			if peek && (q.Receipt || q.RequestID != "") {
 				return exit.Usage(errors.New(
-					"--peek charges nothing, so there is nothing to remember or to refund: leave --request-id and --receipt out"))
+					"--peek charges nothing, so there is nothing to remember or to settle: leave --request-id and --receipt out"))
 			}
 			return check(cmd, &node, q, peek, output)
 		},
@@ -69,7 +69,7 @@ Exit codes: 0 allowed, 4 denied, 5 no node answers, 2 bad usage.`,
 	f.StringVar(&q.RequestID, "request-id", "",
 		"name of the request, at most 128 bytes: sent again within a minute it is not charged again")
 	f.BoolVar(&q.Receipt, "receipt", false,
-		"ask for a receipt, with which quotad refund gives the charge back")
+		"ask for a receipt, with which quotad settle says what was used of the charge")
 	command.OutputFlag(cmd, &output)
 	return cmd
 }
@@ -151,7 +151,7 @@ func (d decision) print(w io.Writer, asked bool) error {
 	}
 	switch {
 	case d.Receipt != "":
-		// It is not cut, because refund needs all of it.
+		// It is not cut, because settle needs all of it.
 		fmt.Fprintf(t, "receipt\t%s\n", show.Printable(d.Receipt))
 	case asked && d.Allowed:
 		show.Row(t, "receipt", "none: no store charged anything")

@@ -1,6 +1,6 @@
 // Package operate is the group of what callers and operators do with nodes that run:
 //
-//	check, refund               -> remote -> the API of a node
+//	check, settle               -> remote -> the API of a node
 //	status, explain, top        -> remote -> its admin listener, which asks the other nodes
 //	reset, recover, cut         -> remote -> its admin listener, which acts
 //	limits, regions (in limits) -> a document in a file, or remote -> its admin listener
@@ -15,6 +15,6 @@ import (
 
 // Commands returns the commands of the group.
 func Commands() []*cobra.Command {
-	return append(limits.Commands(), checkCommand(), refundCommand(), statusCommand(), explainCommand(),
+	return append(limits.Commands(), checkCommand(), settleCommand(), statusCommand(), explainCommand(),
 		topCommand(), resetCommand(), recoverCommand(), cutCommand(), generateCommand())
 }

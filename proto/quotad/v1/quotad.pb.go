@@ -127,7 +127,7 @@ type CheckRequest struct {
 	// The caller makes it up, for each request another one. Never take it from what a client sends, such as a header:
 	// whoever chooses it is answered "allowed" for requests that nothing is charged for. Empty: no such memory.
 	RequestId string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// Ask for a receipt, with which the charge can be refunded.
+	// Ask for a receipt, with which the charge can be settled by what was used.
 	Receipt bool `protobuf:"varint,5,opt,name=receipt,proto3" json:"receipt,omitempty"`
 	// Ask whether a use may begin whose cost is known only afterwards, when Report charges it: the answer is whether so many
 	// units are left, and nothing is charged. Unlike a Peek it counts as demand, and may borrow. It has neither request_id
@@ -601,7 +601,7 @@ type Decision struct {
 	Shadowed []string `protobuf:"bytes,16,rep,name=shadowed,proto3" json:"shadowed,omitempty"`
 	// Admitted by a leaky bucket: serve the request after this time, when its turn in the queue has come.
 	Delay *durationpb.Duration `protobuf:"bytes,17,opt,name=delay,proto3" json:"delay,omitempty"`
-	// What Refund takes, if it was asked for and something was charged.
+	// What Settle takes, if it was asked for and something was charged.
 	Receipt string `protobuf:"bytes,18,opt,name=receipt,proto3" json:"receipt,omitempty"`
 	// The request was decided before, under its request_id; this is that decision, and nothing was charged for it now. It
 	// tells a caller that had no answer that the request was admitted: do not serve it again if it was served then.
@@ -2780,168 +2780,6 @@ func (x *RecoverResponse) GetLimits() []*RecoveringLimit {
 	return nil
 }
 
-type RefundRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Of a decision.
-	Receipt       string `protobuf:"bytes,1,opt,name=receipt,proto3" json:"receipt,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *RefundRequest) Reset() {
-	*x = RefundRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RefundRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RefundRequest) ProtoMessage() {}
-
-func (x *RefundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RefundRequest.ProtoReflect.Descriptor instead.
-func (*RefundRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{30}
-}
-
-func (x *RefundRequest) GetReceipt() string {
-	if x != nil {
-		return x.Receipt
-	}
-	return ""
-}
-
-type RefundResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The receipt had been refunded before.
-	Repeated bool `protobuf:"varint,2,opt,name=repeated,proto3" json:"repeated,omitempty"`
-	// What became of each charge of the receipt.
-	Refunded      []*Refunded `protobuf:"bytes,1,rep,name=refunded,proto3" json:"refunded,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *RefundResponse) Reset() {
-	*x = RefundResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RefundResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RefundResponse) ProtoMessage() {}
-
-func (x *RefundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RefundResponse.ProtoReflect.Descriptor instead.
-func (*RefundResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{31}
-}
-
-func (x *RefundResponse) GetRepeated() bool {
-	if x != nil {
-		return x.Repeated
-	}
-	return false
-}
-
-func (x *RefundResponse) GetRefunded() []*Refunded {
-	if x != nil {
-		return x.Refunded
-	}
-	return nil
-}
-
-// Refunded is what became of one charge.
-type Refunded struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Limit string                 `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Units given back, 0 to the cost.
-	Units int64 `protobuf:"varint,2,opt,name=units,proto3" json:"units,omitempty"`
-	// Why nothing was given back: the cell no longer weighs, a queue's turn cannot be given back. Empty if it was.
-	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Refunded) Reset() {
-	*x = Refunded{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Refunded) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Refunded) ProtoMessage() {}
-
-func (x *Refunded) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Refunded.ProtoReflect.Descriptor instead.
-func (*Refunded) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{32}
-}
-
-func (x *Refunded) GetLimit() string {
-	if x != nil {
-		return x.Limit
-	}
-	return ""
-}
-
-func (x *Refunded) GetUnits() int64 {
-	if x != nil {
-		return x.Units
-	}
-	return 0
-}
-
-func (x *Refunded) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
 type TakeRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Domain string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
@@ -2961,7 +2799,7 @@ type TakeRequest struct {
 
 func (x *TakeRequest) Reset() {
 	*x = TakeRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2973,7 +2811,7 @@ func (x *TakeRequest) String() string {
 func (*TakeRequest) ProtoMessage() {}
 
 func (x *TakeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2986,7 +2824,7 @@ func (x *TakeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeRequest.ProtoReflect.Descriptor instead.
 func (*TakeRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{33}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TakeRequest) GetDomain() string {
@@ -3034,7 +2872,7 @@ type TakeResponse struct {
 	// How long the client may admit from the units: the rest of the cell, 1 s at most. It counts from the moment before it
 	// sent the call, by a clock that is never set.
 	SpendWithin *durationpb.Duration `protobuf:"bytes,3,opt,name=spend_within,json=spendWithin,proto3" json:"spend_within,omitempty"`
-	// What GiveBack takes.
+	// What Settle takes: what the client used, and gives back the rest.
 	Receipt       string `protobuf:"bytes,4,opt,name=receipt,proto3" json:"receipt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3042,7 +2880,7 @@ type TakeResponse struct {
 
 func (x *TakeResponse) Reset() {
 	*x = TakeResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[34]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3054,7 +2892,7 @@ func (x *TakeResponse) String() string {
 func (*TakeResponse) ProtoMessage() {}
 
 func (x *TakeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[34]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3067,7 +2905,7 @@ func (x *TakeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeResponse.ProtoReflect.Descriptor instead.
 func (*TakeResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{34}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TakeResponse) GetUnits() int64 {
@@ -3098,31 +2936,31 @@ func (x *TakeResponse) GetReceipt() string {
 	return ""
 }
 
-type GiveBackRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Of a Take.
-	Receipt string `protobuf:"bytes,1,opt,name=receipt,proto3" json:"receipt,omitempty"`
-	// Units to give back, 1 to as many as were charged. The client must not admit from them any more.
-	Units         int64 `protobuf:"varint,2,opt,name=units,proto3" json:"units,omitempty"`
+// SettleRequest says what was used of what a decision, or a Take, charged.
+type SettleRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Receipt string                 `protobuf:"bytes,1,opt,name=receipt,proto3" json:"receipt,omitempty"`
+	// Units, 0 to 2^51; 0 gives back all. It must be there.
+	Used          *int64 `protobuf:"varint,2,opt,name=used,proto3,oneof" json:"used,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *GiveBackRequest) Reset() {
-	*x = GiveBackRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[35]
+func (x *SettleRequest) Reset() {
+	*x = SettleRequest{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *GiveBackRequest) String() string {
+func (x *SettleRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*GiveBackRequest) ProtoMessage() {}
+func (*SettleRequest) ProtoMessage() {}
 
-func (x *GiveBackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[35]
+func (x *SettleRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3133,50 +2971,52 @@ func (x *GiveBackRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use GiveBackRequest.ProtoReflect.Descriptor instead.
-func (*GiveBackRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{35}
+// Deprecated: Use SettleRequest.ProtoReflect.Descriptor instead.
+func (*SettleRequest) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{32}
 }
 
-func (x *GiveBackRequest) GetReceipt() string {
+func (x *SettleRequest) GetReceipt() string {
 	if x != nil {
 		return x.Receipt
 	}
 	return ""
 }
 
-func (x *GiveBackRequest) GetUnits() int64 {
-	if x != nil {
-		return x.Units
+func (x *SettleRequest) GetUsed() int64 {
+	if x != nil && x.Used != nil {
+		return *x.Used
 	}
 	return 0
 }
 
-type GiveBackResponse struct {
+type SettleResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What became of the units in each limit that was charged.
-	Refunded []*Refunded `protobuf:"bytes,1,rep,name=refunded,proto3" json:"refunded,omitempty"`
-	// The receipt had been given back before: this is what became of it then, and nothing more was given back now.
-	Repeated      bool `protobuf:"varint,2,opt,name=repeated,proto3" json:"repeated,omitempty"`
+	// In the order of the receipt's charges.
+	Settled []*Settled `protobuf:"bytes,1,rep,name=settled,proto3" json:"settled,omitempty"`
+	// The receipt had been settled before; this is the outcome of then.
+	Repeated bool `protobuf:"varint,2,opt,name=repeated,proto3" json:"repeated,omitempty"`
+	// By which it was settled.
+	Used          int64 `protobuf:"varint,3,opt,name=used,proto3" json:"used,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *GiveBackResponse) Reset() {
-	*x = GiveBackResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[36]
+func (x *SettleResponse) Reset() {
+	*x = SettleResponse{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *GiveBackResponse) String() string {
+func (x *SettleResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*GiveBackResponse) ProtoMessage() {}
+func (*SettleResponse) ProtoMessage() {}
 
-func (x *GiveBackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[36]
+func (x *SettleResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3187,23 +3027,111 @@ func (x *GiveBackResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use GiveBackResponse.ProtoReflect.Descriptor instead.
-func (*GiveBackResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{36}
+// Deprecated: Use SettleResponse.ProtoReflect.Descriptor instead.
+func (*SettleResponse) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{33}
 }
 
-func (x *GiveBackResponse) GetRefunded() []*Refunded {
+func (x *SettleResponse) GetSettled() []*Settled {
 	if x != nil {
-		return x.Refunded
+		return x.Settled
 	}
 	return nil
 }
 
-func (x *GiveBackResponse) GetRepeated() bool {
+func (x *SettleResponse) GetRepeated() bool {
 	if x != nil {
 		return x.Repeated
 	}
 	return false
+}
+
+func (x *SettleResponse) GetUsed() int64 {
+	if x != nil {
+		return x.Used
+	}
+	return 0
+}
+
+// Settled is the outcome for one limit that was charged.
+type Settled struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Limit string                 `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Units given back.
+	Back int64 `protobuf:"varint,2,opt,name=back,proto3" json:"back,omitempty"`
+	// Why nothing was given back or charged. Empty: something was, or nothing was due.
+	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Units charged beyond what was reserved.
+	Charged int64 `protobuf:"varint,4,opt,name=charged,proto3" json:"charged,omitempty"`
+	// What of these did not fit. It is charged all the same.
+	Owed          int64 `protobuf:"varint,5,opt,name=owed,proto3" json:"owed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Settled) Reset() {
+	*x = Settled{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Settled) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Settled) ProtoMessage() {}
+
+func (x *Settled) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Settled.ProtoReflect.Descriptor instead.
+func (*Settled) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *Settled) GetLimit() string {
+	if x != nil {
+		return x.Limit
+	}
+	return ""
+}
+
+func (x *Settled) GetBack() int64 {
+	if x != nil {
+		return x.Back
+	}
+	return 0
+}
+
+func (x *Settled) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Settled) GetCharged() int64 {
+	if x != nil {
+		return x.Charged
+	}
+	return 0
+}
+
+func (x *Settled) GetOwed() int64 {
+	if x != nil {
+		return x.Owed
+	}
+	return 0
 }
 
 var File_quotad_v1_quotad_proto protoreflect.FileDescriptor
@@ -3489,16 +3417,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x0f_burst_borrowed\"]\n" +
 	"\x0fRecoverResponse\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x122\n" +
-	"\x06limits\x18\x02 \x03(\v2\x1a.quotad.v1.RecoveringLimitR\x06limits\")\n" +
-	"\rRefundRequest\x12\x18\n" +
-	"\areceipt\x18\x01 \x01(\tR\areceipt\"]\n" +
-	"\x0eRefundResponse\x12\x1a\n" +
-	"\brepeated\x18\x02 \x01(\bR\brepeated\x12/\n" +
-	"\brefunded\x18\x01 \x03(\v2\x13.quotad.v1.RefundedR\brefunded\"N\n" +
-	"\bRefunded\x12\x14\n" +
-	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x14\n" +
-	"\x05units\x18\x02 \x01(\x03R\x05units\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xfa\x01\n" +
+	"\x06limits\x18\x02 \x03(\v2\x1a.quotad.v1.RecoveringLimitR\x06limits\"\xfa\x01\n" +
 	"\vTakeRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12I\n" +
 	"\vdescriptors\x18\x02 \x03(\v2'.quotad.v1.TakeRequest.DescriptorsEntryR\vdescriptors\x12\x14\n" +
@@ -3512,13 +3431,21 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x05units\x18\x01 \x01(\x03R\x05units\x12/\n" +
 	"\bdecision\x18\x02 \x01(\v2\x13.quotad.v1.DecisionR\bdecision\x12<\n" +
 	"\fspend_within\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\vspendWithin\x12\x18\n" +
-	"\areceipt\x18\x04 \x01(\tR\areceipt\"A\n" +
-	"\x0fGiveBackRequest\x12\x18\n" +
-	"\areceipt\x18\x01 \x01(\tR\areceipt\x12\x14\n" +
-	"\x05units\x18\x02 \x01(\x03R\x05units\"_\n" +
-	"\x10GiveBackResponse\x12/\n" +
-	"\brefunded\x18\x01 \x03(\v2\x13.quotad.v1.RefundedR\brefunded\x12\x1a\n" +
-	"\brepeated\x18\x02 \x01(\bR\brepeated*\xd4\x02\n" +
+	"\areceipt\x18\x04 \x01(\tR\areceipt\"K\n" +
+	"\rSettleRequest\x12\x18\n" +
+	"\areceipt\x18\x01 \x01(\tR\areceipt\x12\x17\n" +
+	"\x04used\x18\x02 \x01(\x03H\x00R\x04used\x88\x01\x01B\a\n" +
+	"\x05_used\"n\n" +
+	"\x0eSettleResponse\x12,\n" +
+	"\asettled\x18\x01 \x03(\v2\x12.quotad.v1.SettledR\asettled\x12\x1a\n" +
+	"\brepeated\x18\x02 \x01(\bR\brepeated\x12\x12\n" +
+	"\x04used\x18\x03 \x01(\x03R\x04used\"y\n" +
+	"\aSettled\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x12\n" +
+	"\x04back\x18\x02 \x01(\x03R\x04back\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x18\n" +
+	"\acharged\x18\x04 \x01(\x03R\acharged\x12\x12\n" +
+	"\x04owed\x18\x05 \x01(\x03R\x04owed*\xd4\x02\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13REASON_WITHIN_LIMIT\x10\x01\x12\x13\n" +
@@ -3533,16 +3460,15 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x11REASON_RECOVERING\x10\n" +
 	"\x12\x1a\n" +
 	"\x16REASON_INVALID_REQUEST\x10\v\x12\x11\n" +
-	"\rREASON_DENIED\x10\f2\xca\x03\n" +
+	"\rREASON_DENIED\x10\f2\x85\x03\n" +
 	"\fQuotaService\x12:\n" +
 	"\x05Check\x12\x17.quotad.v1.CheckRequest\x1a\x18.quotad.v1.CheckResponse\x12I\n" +
 	"\n" +
 	"CheckBatch\x12\x1c.quotad.v1.CheckBatchRequest\x1a\x1d.quotad.v1.CheckBatchResponse\x127\n" +
 	"\x04Peek\x12\x16.quotad.v1.PeekRequest\x1a\x17.quotad.v1.PeekResponse\x12=\n" +
 	"\x06Report\x12\x18.quotad.v1.ReportRequest\x1a\x19.quotad.v1.ReportResponse\x12=\n" +
-	"\x06Refund\x12\x18.quotad.v1.RefundRequest\x1a\x19.quotad.v1.RefundResponse\x127\n" +
-	"\x04Take\x12\x16.quotad.v1.TakeRequest\x1a\x17.quotad.v1.TakeResponse\x12C\n" +
-	"\bGiveBack\x12\x1a.quotad.v1.GiveBackRequest\x1a\x1b.quotad.v1.GiveBackResponseB3Z1github.com/quotad/quotad/proto/quotad/v1;quotadv1b\x06proto3"
+	"\x06Settle\x12\x18.quotad.v1.SettleRequest\x1a\x19.quotad.v1.SettleResponse\x127\n" +
+	"\x04Take\x12\x16.quotad.v1.TakeRequest\x1a\x17.quotad.v1.TakeResponseB3Z1github.com/quotad/quotad/proto/quotad/v1;quotadv1b\x06proto3"
 
 var (
 	file_quotad_v1_quotad_proto_rawDescOnce sync.Once
@@ -3557,7 +3483,7 @@ func file_quotad_v1_quotad_proto_rawDescGZIP() []byte {
 }
 
 var file_quotad_v1_quotad_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_quotad_v1_quotad_proto_goTypes = []any{
 	(Reason)(0),                   // 0: quotad.v1.Reason
 	(*CheckRequest)(nil),          // 1: quotad.v1.CheckRequest
@@ -3590,45 +3516,43 @@ var file_quotad_v1_quotad_proto_goTypes = []any{
 	(*BucketResponse)(nil),        // 28: quotad.v1.BucketResponse
 	(*Rights)(nil),                // 29: quotad.v1.Rights
 	(*RecoverResponse)(nil),       // 30: quotad.v1.RecoverResponse
-	(*RefundRequest)(nil),         // 31: quotad.v1.RefundRequest
-	(*RefundResponse)(nil),        // 32: quotad.v1.RefundResponse
-	(*Refunded)(nil),              // 33: quotad.v1.Refunded
-	(*TakeRequest)(nil),           // 34: quotad.v1.TakeRequest
-	(*TakeResponse)(nil),          // 35: quotad.v1.TakeResponse
-	(*GiveBackRequest)(nil),       // 36: quotad.v1.GiveBackRequest
-	(*GiveBackResponse)(nil),      // 37: quotad.v1.GiveBackResponse
-	nil,                           // 38: quotad.v1.CheckRequest.DescriptorsEntry
-	nil,                           // 39: quotad.v1.ReportRequest.DescriptorsEntry
-	nil,                           // 40: quotad.v1.PeekRequest.DescriptorsEntry
-	nil,                           // 41: quotad.v1.StatusResponse.CountersEntry
-	nil,                           // 42: quotad.v1.HeldLimit.MatchEntry
-	nil,                           // 43: quotad.v1.TakeRequest.DescriptorsEntry
-	(*durationpb.Duration)(nil),   // 44: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 45: google.protobuf.Timestamp
+	(*TakeRequest)(nil),           // 31: quotad.v1.TakeRequest
+	(*TakeResponse)(nil),          // 32: quotad.v1.TakeResponse
+	(*SettleRequest)(nil),         // 33: quotad.v1.SettleRequest
+	(*SettleResponse)(nil),        // 34: quotad.v1.SettleResponse
+	(*Settled)(nil),               // 35: quotad.v1.Settled
+	nil,                           // 36: quotad.v1.CheckRequest.DescriptorsEntry
+	nil,                           // 37: quotad.v1.ReportRequest.DescriptorsEntry
+	nil,                           // 38: quotad.v1.PeekRequest.DescriptorsEntry
+	nil,                           // 39: quotad.v1.StatusResponse.CountersEntry
+	nil,                           // 40: quotad.v1.HeldLimit.MatchEntry
+	nil,                           // 41: quotad.v1.TakeRequest.DescriptorsEntry
+	(*durationpb.Duration)(nil),   // 42: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 43: google.protobuf.Timestamp
 }
 var file_quotad_v1_quotad_proto_depIdxs = []int32{
-	38, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
+	36, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
 	9,  // 1: quotad.v1.CheckResponse.decision:type_name -> quotad.v1.Decision
 	1,  // 2: quotad.v1.CheckBatchRequest.requests:type_name -> quotad.v1.CheckRequest
 	9,  // 3: quotad.v1.CheckBatchResponse.decisions:type_name -> quotad.v1.Decision
-	39, // 4: quotad.v1.ReportRequest.descriptors:type_name -> quotad.v1.ReportRequest.DescriptorsEntry
+	37, // 4: quotad.v1.ReportRequest.descriptors:type_name -> quotad.v1.ReportRequest.DescriptorsEntry
 	9,  // 5: quotad.v1.ReportResponse.decision:type_name -> quotad.v1.Decision
-	40, // 6: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
+	38, // 6: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
 	9,  // 7: quotad.v1.PeekResponse.decision:type_name -> quotad.v1.Decision
 	0,  // 8: quotad.v1.Decision.reason:type_name -> quotad.v1.Reason
-	44, // 9: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
-	44, // 10: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
-	44, // 11: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
+	42, // 9: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
+	42, // 10: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
+	42, // 11: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
 	10, // 12: quotad.v1.Decision.limits:type_name -> quotad.v1.LimitState
-	44, // 13: quotad.v1.LimitState.window:type_name -> google.protobuf.Duration
-	44, // 14: quotad.v1.LimitState.reset_after:type_name -> google.protobuf.Duration
-	44, // 15: quotad.v1.LimitState.retry_after:type_name -> google.protobuf.Duration
+	42, // 13: quotad.v1.LimitState.window:type_name -> google.protobuf.Duration
+	42, // 14: quotad.v1.LimitState.reset_after:type_name -> google.protobuf.Duration
+	42, // 15: quotad.v1.LimitState.retry_after:type_name -> google.protobuf.Duration
 	19, // 16: quotad.v1.StatusResponse.store:type_name -> quotad.v1.StoreStatus
 	22, // 17: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
 	25, // 18: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
 	26, // 19: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
 	27, // 20: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
-	41, // 21: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.StatusResponse.CountersEntry
+	39, // 21: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.StatusResponse.CountersEntry
 	12, // 22: quotad.v1.StatusResponse.roles:type_name -> quotad.v1.RolesStatus
 	13, // 23: quotad.v1.StatusResponse.documents:type_name -> quotad.v1.DocumentsStatus
 	15, // 24: quotad.v1.DocumentsStatus.open:type_name -> quotad.v1.OpenDocument
@@ -3638,51 +3562,48 @@ var file_quotad_v1_quotad_proto_depIdxs = []int32{
 	16, // 28: quotad.v1.DocumentsResponse.regions:type_name -> quotad.v1.RegionDocuments
 	17, // 29: quotad.v1.DocumentsResponse.limits:type_name -> quotad.v1.HeldLimit
 	18, // 30: quotad.v1.DocumentsResponse.nodes:type_name -> quotad.v1.NodeDocuments
-	45, // 31: quotad.v1.OpenDocument.acknowledged:type_name -> google.protobuf.Timestamp
+	43, // 31: quotad.v1.OpenDocument.acknowledged:type_name -> google.protobuf.Timestamp
 	15, // 32: quotad.v1.RegionDocuments.open:type_name -> quotad.v1.OpenDocument
-	44, // 33: quotad.v1.RegionDocuments.waited:type_name -> google.protobuf.Duration
-	42, // 34: quotad.v1.HeldLimit.match:type_name -> quotad.v1.HeldLimit.MatchEntry
-	45, // 35: quotad.v1.HeldLimit.since:type_name -> google.protobuf.Timestamp
-	45, // 36: quotad.v1.HeldLimit.until:type_name -> google.protobuf.Timestamp
-	45, // 37: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
-	44, // 38: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
+	42, // 33: quotad.v1.RegionDocuments.waited:type_name -> google.protobuf.Duration
+	40, // 34: quotad.v1.HeldLimit.match:type_name -> quotad.v1.HeldLimit.MatchEntry
+	43, // 35: quotad.v1.HeldLimit.since:type_name -> google.protobuf.Timestamp
+	43, // 36: quotad.v1.HeldLimit.until:type_name -> google.protobuf.Timestamp
+	43, // 37: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
+	42, // 38: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
 	21, // 39: quotad.v1.StoreStatus.refusing:type_name -> quotad.v1.StoreRefusal
 	20, // 40: quotad.v1.StoreStatus.rivals:type_name -> quotad.v1.StoreRival
 	23, // 41: quotad.v1.RecoveryStatus.limits:type_name -> quotad.v1.RecoveringLimit
 	24, // 42: quotad.v1.RecoveryStatus.closed:type_name -> quotad.v1.ClosedLimit
-	45, // 43: quotad.v1.RecoveringLimit.since:type_name -> google.protobuf.Timestamp
-	45, // 44: quotad.v1.ClosedLimit.until:type_name -> google.protobuf.Timestamp
-	45, // 45: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
-	44, // 46: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
-	44, // 47: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
-	44, // 48: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
+	43, // 43: quotad.v1.RecoveringLimit.since:type_name -> google.protobuf.Timestamp
+	43, // 44: quotad.v1.ClosedLimit.until:type_name -> google.protobuf.Timestamp
+	43, // 45: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
+	42, // 46: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
+	42, // 47: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
+	42, // 48: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
 	29, // 49: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
-	45, // 50: quotad.v1.BucketResponse.closed_until:type_name -> google.protobuf.Timestamp
+	43, // 50: quotad.v1.BucketResponse.closed_until:type_name -> google.protobuf.Timestamp
 	23, // 51: quotad.v1.RecoverResponse.limits:type_name -> quotad.v1.RecoveringLimit
-	33, // 52: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
-	43, // 53: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
-	9,  // 54: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
-	44, // 55: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
-	33, // 56: quotad.v1.GiveBackResponse.refunded:type_name -> quotad.v1.Refunded
-	1,  // 57: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
-	3,  // 58: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
-	7,  // 59: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
-	5,  // 60: quotad.v1.QuotaService.Report:input_type -> quotad.v1.ReportRequest
-	31, // 61: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
-	34, // 62: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
-	36, // 63: quotad.v1.QuotaService.GiveBack:input_type -> quotad.v1.GiveBackRequest
-	2,  // 64: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
-	4,  // 65: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
-	8,  // 66: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
-	6,  // 67: quotad.v1.QuotaService.Report:output_type -> quotad.v1.ReportResponse
-	32, // 68: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
-	35, // 69: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
-	37, // 70: quotad.v1.QuotaService.GiveBack:output_type -> quotad.v1.GiveBackResponse
-	64, // [64:71] is the sub-list for method output_type
-	57, // [57:64] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	41, // 52: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
+	9,  // 53: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
+	42, // 54: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
+	35, // 55: quotad.v1.SettleResponse.settled:type_name -> quotad.v1.Settled
+	1,  // 56: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
+	3,  // 57: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
+	7,  // 58: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
+	5,  // 59: quotad.v1.QuotaService.Report:input_type -> quotad.v1.ReportRequest
+	33, // 60: quotad.v1.QuotaService.Settle:input_type -> quotad.v1.SettleRequest
+	31, // 61: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
+	2,  // 62: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
+	4,  // 63: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
+	8,  // 64: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
+	6,  // 65: quotad.v1.QuotaService.Report:output_type -> quotad.v1.ReportResponse
+	34, // 66: quotad.v1.QuotaService.Settle:output_type -> quotad.v1.SettleResponse
+	32, // 67: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
+	62, // [62:68] is the sub-list for method output_type
+	56, // [56:62] is the sub-list for method input_type
+	56, // [56:56] is the sub-list for extension type_name
+	56, // [56:56] is the sub-list for extension extendee
+	0,  // [0:56] is the sub-list for field type_name
 }
 
 func init() { file_quotad_v1_quotad_proto_init() }
@@ -3703,13 +3624,14 @@ func file_quotad_v1_quotad_proto_init() {
 	file_quotad_v1_quotad_proto_msgTypes[18].OneofWrappers = []any{}
 	file_quotad_v1_quotad_proto_msgTypes[27].OneofWrappers = []any{}
 	file_quotad_v1_quotad_proto_msgTypes[28].OneofWrappers = []any{}
+	file_quotad_v1_quotad_proto_msgTypes[32].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quotad_v1_quotad_proto_rawDesc), len(file_quotad_v1_quotad_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   43,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -25,9 +25,8 @@ const (
 	QuotaService_CheckBatch_FullMethodName = "/quotad.v1.QuotaService/CheckBatch"
 	QuotaService_Peek_FullMethodName       = "/quotad.v1.QuotaService/Peek"
 	QuotaService_Report_FullMethodName     = "/quotad.v1.QuotaService/Report"
-	QuotaService_Refund_FullMethodName     = "/quotad.v1.QuotaService/Refund"
+	QuotaService_Settle_FullMethodName     = "/quotad.v1.QuotaService/Settle"
 	QuotaService_Take_FullMethodName       = "/quotad.v1.QuotaService/Take"
-	QuotaService_GiveBack_FullMethodName   = "/quotad.v1.QuotaService/GiveBack"
 )
 
 // QuotaServiceClient is the client API for QuotaService service.
@@ -54,16 +53,15 @@ type QuotaServiceClient interface {
 	// fits. At least one limit must say charge: always, else INVALID_ARGUMENT. If the region's store cannot be charged, the
 	// node keeps the charge until it can. Sent again with its request_id it is not charged again.
 	Report(ctx context.Context, in *ReportRequest, opts ...grpc.CallOption) (*ReportResponse, error)
-	// Refund takes back what a decision charged. It is idempotent, and goes to the region that decided.
-	Refund(ctx context.Context, in *RefundRequest, opts ...grpc.CallOption) (*RefundResponse, error)
+	// Settle settles what a decision with a receipt charged by what was used of it: if less was used, the rest is given back, if
+	// more, what is above is charged, whatever is left. It is idempotent: the first use that is told stands. It goes to the
+	// region that decided, within the time that each limit says (settle_within); what is not settled counts as used.
+	Settle(ctx context.Context, in *SettleRequest, opts ...grpc.CallOption) (*SettleResponse, error)
 	// Take charges units beforehand, for a client that decides by itself for a moment: it may admit requests of so many units
 	// until spend_within is over, without asking. All limits that apply must say consistency: prefetch, and at least one must
 	// apply; else FAILED_PRECONDITION: ask Check. A client that comes less often than once in some milliseconds should ask
 	// Check as well. A Take is not idempotent: what is charged and not answered is lost until the limits' cells end.
 	Take(ctx context.Context, in *TakeRequest, opts ...grpc.CallOption) (*TakeResponse, error)
-	// GiveBack gives back what is left of a Take. It is idempotent, and goes to the region of the Take. A receipt gives back
-	// once, by GiveBack or by Refund.
-	GiveBack(ctx context.Context, in *GiveBackRequest, opts ...grpc.CallOption) (*GiveBackResponse, error)
 }
 
 type quotaServiceClient struct {
@@ -114,10 +112,10 @@ func (c *quotaServiceClient) Report(ctx context.Context, in *ReportRequest, opts
 	return out, nil
 }
 
-func (c *quotaServiceClient) Refund(ctx context.Context, in *RefundRequest, opts ...grpc.CallOption) (*RefundResponse, error) {
+func (c *quotaServiceClient) Settle(ctx context.Context, in *SettleRequest, opts ...grpc.CallOption) (*SettleResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(RefundResponse)
-	err := c.cc.Invoke(ctx, QuotaService_Refund_FullMethodName, in, out, cOpts...)
+	out := new(SettleResponse)
+	err := c.cc.Invoke(ctx, QuotaService_Settle_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -128,16 +126,6 @@ func (c *quotaServiceClient) Take(ctx context.Context, in *TakeRequest, opts ...
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(TakeResponse)
 	err := c.cc.Invoke(ctx, QuotaService_Take_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-func (c *quotaServiceClient) GiveBack(ctx context.Context, in *GiveBackRequest, opts ...grpc.CallOption) (*GiveBackResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(GiveBackResponse)
-	err := c.cc.Invoke(ctx, QuotaService_GiveBack_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -168,16 +156,15 @@ type QuotaServiceServer interface {
 	// fits. At least one limit must say charge: always, else INVALID_ARGUMENT. If the region's store cannot be charged, the
 	// node keeps the charge until it can. Sent again with its request_id it is not charged again.
 	Report(context.Context, *ReportRequest) (*ReportResponse, error)
-	// Refund takes back what a decision charged. It is idempotent, and goes to the region that decided.
-	Refund(context.Context, *RefundRequest) (*RefundResponse, error)
+	// Settle settles what a decision with a receipt charged by what was used of it: if less was used, the rest is given back, if
+	// more, what is above is charged, whatever is left. It is idempotent: the first use that is told stands. It goes to the
+	// region that decided, within the time that each limit says (settle_within); what is not settled counts as used.
+	Settle(context.Context, *SettleRequest) (*SettleResponse, error)
 	// Take charges units beforehand, for a client that decides by itself for a moment: it may admit requests of so many units
 	// until spend_within is over, without asking. All limits that apply must say consistency: prefetch, and at least one must
 	// apply; else FAILED_PRECONDITION: ask Check. A client that comes less often than once in some milliseconds should ask
 	// Check as well. A Take is not idempotent: what is charged and not answered is lost until the limits' cells end.
 	Take(context.Context, *TakeRequest) (*TakeResponse, error)
-	// GiveBack gives back what is left of a Take. It is idempotent, and goes to the region of the Take. A receipt gives back
-	// once, by GiveBack or by Refund.
-	GiveBack(context.Context, *GiveBackRequest) (*GiveBackResponse, error)
 	mustEmbedUnimplementedQuotaServiceServer()
 }
 
@@ -200,14 +187,11 @@ func (UnimplementedQuotaServiceServer) Peek(context.Context, *PeekRequest) (*Pee
 func (UnimplementedQuotaServiceServer) Report(context.Context, *ReportRequest) (*ReportResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Report not implemented")
 }
-func (UnimplementedQuotaServiceServer) Refund(context.Context, *RefundRequest) (*RefundResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method Refund not implemented")
+func (UnimplementedQuotaServiceServer) Settle(context.Context, *SettleRequest) (*SettleResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Settle not implemented")
 }
 func (UnimplementedQuotaServiceServer) Take(context.Context, *TakeRequest) (*TakeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Take not implemented")
-}
-func (UnimplementedQuotaServiceServer) GiveBack(context.Context, *GiveBackRequest) (*GiveBackResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method GiveBack not implemented")
 }
 func (UnimplementedQuotaServiceServer) mustEmbedUnimplementedQuotaServiceServer() {}
 func (UnimplementedQuotaServiceServer) testEmbeddedByValue()                      {}
@@ -302,20 +286,20 @@ func _QuotaService_Report_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
-func _QuotaService_Refund_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(RefundRequest)
+func _QuotaService_Settle_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SettleRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(QuotaServiceServer).Refund(ctx, in)
+		return srv.(QuotaServiceServer).Settle(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: QuotaService_Refund_FullMethodName,
+		FullMethod: QuotaService_Settle_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(QuotaServiceServer).Refund(ctx, req.(*RefundRequest))
+		return srv.(QuotaServiceServer).Settle(ctx, req.(*SettleRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -334,24 +318,6 @@ func _QuotaService_Take_Handler(srv interface{}, ctx context.Context, dec func(i
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(QuotaServiceServer).Take(ctx, req.(*TakeRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
-func _QuotaService_GiveBack_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(GiveBackRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(QuotaServiceServer).GiveBack(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: QuotaService_GiveBack_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(QuotaServiceServer).GiveBack(ctx, req.(*GiveBackRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -380,16 +346,12 @@ var QuotaService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _QuotaService_Report_Handler,
 		},
 		{
-			MethodName: "Refund",
-			Handler:    _QuotaService_Refund_Handler,
+			MethodName: "Settle",
+			Handler:    _QuotaService_Settle_Handler,
 		},
 		{
 			MethodName: "Take",
 			Handler:    _QuotaService_Take_Handler,
-		},
-		{
-			MethodName: "GiveBack",
-			Handler:    _QuotaService_GiveBack_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

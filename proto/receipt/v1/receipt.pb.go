@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: receipt/v1/receipt.proto
 
-// Package receipt.v1 is what a receipt says. A receipt goes to the caller and comes back with a refund, so it carries
+// Package receipt.v1 is what a receipt says. A receipt goes to the caller and comes back when it is settled, so it carries
 // all that is needed and is sealed with a key that only the region's store knows.
 
 package receiptv1

@@ -84,6 +84,12 @@ func (c *accounts) charged(a *rules.Applied, cost quantity.Units, d Decision) {
 	}
 }
 
+// beyond counts what was charged of a limit beyond what was reserved, and how much of that did not fit.
+func (c *accounts) beyond(limit string, units, owed quantity.Units) {
+	c.metrics.admittedUnits.counter(limit, "").Add(float64(units - owed))
+	c.metrics.debtUnits.counter(limit, "").Add(float64(owed))
+}
+
 // fullest keeps, for each limit, how full the fullest bucket was that a decision was about lately.
 // Safe for concurrent use.
 type fullest struct {

@@ -93,7 +93,8 @@ func New(c Config) *Limiter {
 		Closed: c.Closed, On: c.On})
 	l.chunks = prefetch.New(prefetch.Config{Nodes: c.Nodes, Store: c.Store, Terms: c.Tenure, Rights: c.Rights, Queue: l.queue,
 		Elapsed: l.elapsed, On: c.On})
-	l.receipts = receipts.New(receipts.Config{Region: c.Region, Store: c.Store, Rules: c.Tenure.Rules, Rights: c.Rights})
+	l.receipts = receipts.New(receipts.Config{Region: c.Region, Store: c.Store, Rules: c.Tenure.Rules, Rights: c.Rights,
+		Journal: c.Journal, Charged: l.accounts.beyond, Log: c.Log})
 	return l
 }
 
@@ -109,8 +110,9 @@ func (l *Limiter) Run(ctx context.Context) {
 // Changed takes a change of the terms on which the store may be used. After a new generation began,
 // what this node admitted without the store is charged there once more.
 func (l *Limiter) Changed(c tenure.Change) {
+	l.receipts.Opened()
 	if c.Anew {
-		l.local.SettleAnew()
+		l.local.BookAnew()
 	}
 }
 

@@ -154,14 +154,14 @@ func (w *way) needsNoStore(domain string) bool {
 
 // RefundLast gives back up to the cost of a list, of what was charged last of the buckets that it
 // meets, as [receipts.Receipts.Uncharge] does. The error is an *invalid.Field or that of the store.
-func (l *Limiter) RefundLast(ctx context.Context, domain string, list List) (receipts.Refunded, error) {
+func (l *Limiter) RefundLast(ctx context.Context, domain string, list List) (receipts.Settled, error) {
 	q := Request{Domain: domain, Lists: []List{list}}
 	if err := q.Validate(); err != nil {
-		return receipts.Refunded{}, err
+		return receipts.Settled{}, err
 	}
 	w := l.prepare(q, true, nil)
 	if err := bounded(w.Applied); err != nil {
-		return receipts.Refunded{}, err
+		return receipts.Settled{}, err
 	}
 	return l.receipts.Uncharge(ctx, w.Ask)
 }

@@ -41,7 +41,7 @@ func (s *countedServer) Exec(ctx context.Context, calls []store.Call) []store.Re
 		switch op := c.Op.(type) {
 		case *store.Op[algorithms.Items, algorithms.ItemsDecided]:
 			s.items.Add(int64(len(op.Call.Each)))
-		case *store.Op[algorithms.Refund, algorithms.Refunded]:
+		case *store.Op[algorithms.Settle, algorithms.Settled]:
 			s.refunds.Add(1)
 		}
 	}
@@ -257,7 +257,7 @@ func TestDenialsEndWithTheirReason(t *testing.T) {
 	}{
 		{"nothing", func(*testing.T, *Limiter, string) {}, false},
 		{"a refund", func(t *testing.T, n *Limiter, receipt string) {
-			if _, err := n.receipts.Refund(t.Context(), receipt); err != nil {
+			if _, err := n.receipts.Settle(t.Context(), receipt, 0); err != nil {
 				t.Error(err)
 			}
 		}, true},

@@ -266,7 +266,7 @@ func TestOneReceiptForOneCharge(t *testing.T) {
 		n1.check(t, q)
 		q.Receipt = true
 		receipt, again := n1.charged(t, q), n2.charged(t, q)
-		all := receipts.RefundedCharge{Limit: "fixed-window", Units: 3}
+		all := receipts.SettledCharge{Limit: "fixed-window", Back: 3}
 		n2.refunds(t, receipt, false, all)
 		n1.refunds(t, again, true, all)
 		if got := n1.used(t, "fixed-window", q); got != 0 {
@@ -279,7 +279,7 @@ func TestOneReceiptForOneCharge(t *testing.T) {
 func TestARefundedRequestIsChargedAnew(t *testing.T) {
 	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 1, ""))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n, all := c.running["us/n1"], receipts.RefundedCharge{Limit: "fixed-window", Units: 1}
+		n, all := c.running["us/n1"], receipts.SettledCharge{Limit: "fixed-window", Back: 1}
 		q := named("a", "x", 1)
 		q.Receipt = true
 		first := n.charged(t, q)
@@ -302,7 +302,7 @@ func TestARefundedRequestIsChargedAnew(t *testing.T) {
 func TestAnIDUsedAgainHasAReceiptOfItsOwn(t *testing.T) {
 	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n, all := c.running["us/n1"], receipts.RefundedCharge{Limit: "fixed-window", Units: 3}
+		n, all := c.running["us/n1"], receipts.SettledCharge{Limit: "fixed-window", Back: 3}
 		q := named("a", "x", 3)
 		q.Receipt = true
 		n.refunds(t, n.charged(t, q), false, all)

@@ -170,7 +170,7 @@ func (n *running) keepBooks(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-settles.C:
-			n.local.Settle(ctx)
+			n.local.Book(ctx)
 		case <-writes.C:
 			n.rights.Checkpoint(ctx, false)
 		case at := <-forgets.C:
@@ -244,9 +244,9 @@ func (n *running) charged(t *testing.T, q Request) string {
 }
 
 // refunds fails the test unless a receipt can be refunded with this outcome, limit by limit.
-func (n *running) refunds(t *testing.T, receipt string, repeated bool, want ...receipts.RefundedCharge) {
+func (n *running) refunds(t *testing.T, receipt string, repeated bool, want ...receipts.SettledCharge) {
 	t.Helper()
-	got, err := n.receipts.Refund(t.Context(), receipt)
+	got, err := n.receipts.Settle(t.Context(), receipt, 0)
 	if err != nil || got.Repeated != repeated || !slices.Equal(got.Charges, want) {
 		t.Errorf("%s: refunded %+v, %v; want %+v, repeated %v", n.name, got, err, want, repeated)
 	}

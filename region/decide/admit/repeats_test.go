@@ -82,7 +82,7 @@ func TestOneIDForAllRequests(t *testing.T) {
 func TestARequestSentTooOftenIsOneWithoutAnID(t *testing.T) {
 	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n, all := c.running["us/n1"], receipts.RefundedCharge{Limit: "fixed-window", Units: 1}
+		n, all := c.running["us/n1"], receipts.SettledCharge{Limit: "fixed-window", Back: 1}
 		q := named("a", "x", 1)
 		q.Receipt = true
 		first := n.charged(t, q)

@@ -164,7 +164,7 @@ func TestReportWithoutTheStore(t *testing.T) {
 					c.setDown(false)
 					for range 20 {
 						time.Sleep(time.Second)
-						n.Local().Settle(t.Context())
+						n.Local().Book(t.Context())
 					}
 					if used := n.used(t, "tokens", request("a")); used != 510 {
 						t.Errorf("%d used, want 510", used)

@@ -29,7 +29,7 @@ func TestReserveLeavesTheStoreAlone(t *testing.T) {
 			if d := us.check(t, request("a")); d.Reason != WithinLimit || d.Remaining != 318 {
 				t.Errorf("with the store again: %+v", d)
 			}
-			if err := us.local.SettleAll(t.Context()); err != nil {
+			if err := us.local.BookAll(t.Context()); err != nil {
 				t.Error(err)
 			}
 			if got := us.inspect(t, "long", request("a")); got.Used != 2 || got.Entitlement != 320 {

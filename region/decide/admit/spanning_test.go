@@ -120,7 +120,7 @@ func TestSpanningRefund(t *testing.T) {
 	spanned(t, []string{perAccount, perAddress}, func(t *testing.T, c *cluster, n *running) {
 		receipt := n.charged(t, both(2))
 		n.charged(t, both(3))
-		want := []receipts.RefundedCharge{{Limit: "per-account", Units: 2}, {Limit: "per-address", Units: 2}}
+		want := []receipts.SettledCharge{{Limit: "per-account", Back: 2}, {Limit: "per-address", Back: 2}}
 		n.refunds(t, receipt, false, want...)
 		n.refunds(t, receipt, true, want...)
 		n.wantUsed(t, 3, 3)
@@ -150,7 +150,7 @@ func TestSpanningRequestID(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 		n.wantUsed(t, 4, 4)
-		if _, err := n.receipts.Refund(t.Context(), first.Receipt); err != nil {
+		if _, err := n.receipts.Settle(t.Context(), first.Receipt, 0); err != nil {
 			t.Fatal(err)
 		}
 		n.wantUsed(t, 2, 2)
@@ -273,19 +273,19 @@ func TestSpanningTogether(t *testing.T) {
 	})
 }
 
-// A refund that is sent again gives nothing more, also after the shard of the shorter window has
-// forgotten it: it is the same refund.
-func TestSpanningRefundIsRepeatedAfterAWindow(t *testing.T) {
+// What was settled is so in all shards for as long as each limit says; the shard of one that says less
+// forgets it before the others, and does nothing more then.
+func TestSpanningIsSettledWithinEachLimitsTime(t *testing.T) {
 	spanned(t, []string{"name: per-account, limit: 10, window: 1h",
-		"name: per-address, key: [address], limit: 5, window: 1s"},
+		"name: per-address, key: [address], limit: 5, window: 1s, settle_within: 3s"},
 		func(t *testing.T, c *cluster, n *running) {
 			receipt := n.charged(t, both(2))
-			n.refunds(t, receipt, false, receipts.RefundedCharge{Limit: "per-account", Units: 2},
-				receipts.RefundedCharge{Limit: "per-address", Units: 2})
-			n.refunds(t, receipt, true, receipts.RefundedCharge{Limit: "per-account", Units: 2},
-				receipts.RefundedCharge{Limit: "per-address", Units: 2})
+			n.refunds(t, receipt, false, receipts.SettledCharge{Limit: "per-account", Back: 2},
+				receipts.SettledCharge{Limit: "per-address", Back: 2})
+			n.refunds(t, receipt, true, receipts.SettledCharge{Limit: "per-account", Back: 2},
+				receipts.SettledCharge{Limit: "per-address", Back: 2})
 			time.Sleep(10 * time.Second)
-			n.refunds(t, receipt, true, receipts.RefundedCharge{Limit: "per-account", Units: 2},
-				receipts.RefundedCharge{Limit: "per-address", Reason: algorithms.NoLongerWeighs.String()})
+			n.refunds(t, receipt, true, receipts.SettledCharge{Limit: "per-account", Back: 2},
+				receipts.SettledCharge{Limit: "per-address", Reason: algorithms.SettledLate.String()})
 		})
 }

@@ -99,8 +99,8 @@ func TestSpanningTake(t *testing.T) {
 		}
 		n.wantUsed(t, 4+24, 4+24)
 		for _, repeated := range []bool{false, true} {
-			back, err := n.receipts.GiveBack(t.Context(), got.Receipt, 20)
-			want := []receipts.RefundedCharge{{Limit: "per-account", Units: 20}, {Limit: "per-address", Units: 20}}
+			back, err := n.receipts.Settle(t.Context(), got.Receipt, 4)
+			want := []receipts.SettledCharge{{Limit: "per-account", Back: 20}, {Limit: "per-address", Back: 20}}
 			if err != nil || back.Repeated != repeated || !slices.Equal(back.Charges, want) {
 				t.Errorf("%+v, %v", back, err)
 			}

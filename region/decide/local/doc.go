@@ -4,7 +4,7 @@
 //	Part.Spend (spend.go)
 //	  -> window   says what was spent of a bucket in the present window (window.go)
 //	  -> claims   first write into the journal that this life of the node spends of it (claims.go)
-//	  -> Settle   charges it in the store, once that answers again (settle.go)
+//	  -> Book     charges it in the store, once that answers again (book.go)
 //
 // A restarted node does not spend a part a second time: it spends nothing of what an earlier life
 // claimed. A limit that keeps a reserve has the reserve as its part, which the store never had.

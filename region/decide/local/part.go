@@ -31,7 +31,7 @@ const maxBytes = 96 << 20
 const recordBytes = 80
 
 // Part meters what this node admits while it cannot use its region's store: of each bucket and
-// window at most [allocator.LocalPart]. Until the store has charged it (Settle), that comes on top
+// window at most [allocator.LocalPart]. Until the store has charged it (Book), that comes on top
 // of what was spent through the store in the window, and of what other nodes spend there. This is the
 // price of on_store_failure: local. If the limit keeps a reserve, the part is [allocator.ReservePart]
 // instead, which the store never had: nothing comes on top, and the store does not charge it. The

@@ -149,7 +149,7 @@ func TestReserveIsNotBooked(t *testing.T) {
 		if got := f.settled(f.unsettled(9)[0]); got != 3 || len(f.unsettled(9)) != 0 {
 			t.Errorf("%s: %d booked, then still %+v", name, got, f.unsettled(9))
 		}
-		f.SettleAnew()
+		f.BookAnew()
 		if all := f.unsettled(9); len(all) != 1 || all[0].units != 3 {
 			t.Errorf("%s: to a store that lost it %+v", name, all)
 		}

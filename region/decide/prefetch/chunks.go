@@ -309,7 +309,7 @@ func (c *Chunks) giveBack(ctx context.Context, all []leftover) {
 }
 
 func (c *Chunks) givePiece(ctx context.Context, current *rules.Rules, all []leftover) {
-	calls, of := make([]algorithms.Refund, 0, len(all)), make([]leftover, 0, len(all))
+	calls, of := make([]algorithms.Settle, 0, len(all)), make([]leftover, 0, len(all))
 	for _, left := range all {
 		b := current.Find(left.of.Bucket.ID)
 		if left.units == 0 {
@@ -320,7 +320,7 @@ func (c *Chunks) givePiece(ctx context.Context, current *rules.Rules, all []left
 			continue
 		}
 		target := current.Target(b, c.rights.Exists(b))
-		calls, of = append(calls, algorithms.Refund{
+		calls, of = append(calls, algorithms.Settle{
 			Fence: algorithms.Fence{Epoch: current.Epoch, Generation: left.chunk.Generation},
 			Once:  store.OnceKey(store.ShardOf(target.Key), "none"),
 			At:    left.chunk.Now, Cost: left.units,
@@ -330,10 +330,10 @@ func (c *Chunks) givePiece(ctx context.Context, current *rules.Rules, all []left
 	if len(calls) == 0 {
 		return
 	}
-	for i, r := range c.store.Refunds(ctx, calls) {
+	for i, r := range c.store.Settles(ctx, calls) {
 		var back quantity.Units
 		if r.Err == nil {
-			back = r.Value.Charges[0].Units
+			back = r.Value.Charges[0].Back
 			current.ForgetDenials(of[i].of.Bucket.ID, r.Value.Now)
 		} else {
 			c.rights.Lose(ctx, of[i].of.Bucket, r.Err)

@@ -100,7 +100,7 @@ func (n *node) stored(t *testing.T, account string) quantity.Units {
 func (n *node) Exec(ctx context.Context, calls []store.Call) []store.Reply {
 	n.trips.Add(1)
 	for _, c := range calls {
-		if _, ok := c.Op.(*store.Op[algorithms.Refund, algorithms.Refunded]); ok {
+		if _, ok := c.Op.(*store.Op[algorithms.Settle, algorithms.Settled]); ok {
 			n.refunds.Add(1)
 		}
 	}

@@ -85,7 +85,7 @@ func (q *Queue) decideParts(ctx context.Context, w Ask, parts []Part) (Answer, e
 		Answers: []algorithms.Answer{{Admitted: true, Verdicts: make([]algorithms.Verdict,
 			len(w.Applied))}}},
 		Times: make([]quantity.StoreTime, len(w.Applied))}
-	var charged []algorithms.Refund
+	var charged []algorithms.Settle
 	undo := func() {
 		for _, c := range charged {
 			q.takeBack(ctx, c)
@@ -172,18 +172,18 @@ func (a *Answer) unheard(p Part, applied []*rules.Applied) {
 }
 
 // chargesOf returns the refund calls that take back the charge of a part: one for each cost.
-func (q *Queue) chargesOf(own Ask, shard store.Shard, a Answer) (all []algorithms.Refund) {
+func (q *Queue) chargesOf(own Ask, shard store.Shard, a Answer) (all []algorithms.Settle) {
 	for i, v := range a.Own().Verdicts {
 		if v.Retry != 0 { // a shadow limit without room was not charged
 			continue
 		}
 		cost := own.CostOf(i)
-		n := slices.IndexFunc(all, func(c algorithms.Refund) bool { return c.Cost == cost })
+		n := slices.IndexFunc(all, func(c algorithms.Settle) bool { return c.Cost == cost })
 		if n < 0 {
 			n = len(all)
-			all = append(all, algorithms.Refund{
+			all = append(all, algorithms.Settle{
 				Fence: algorithms.Fence{Epoch: own.Rules.Epoch}, At: a.Decided.Now, Cost: cost,
-				Receipt: store.RefundKey(shard, fmt.Sprintf("%s:%d", q.life, q.undone.Add(1))),
+				Receipt: store.SettleKey(shard, fmt.Sprintf("%s:%d", q.life, q.undone.Add(1))),
 				Once:    cmp.Or(own.Once, store.OnceKey(shard, "none"))})
 		}
 		charged, state := algorithms.Charge{Target: own.Applied[i].Target.Target},
@@ -196,11 +196,11 @@ func (q *Queue) chargesOf(own Ask, shard store.Shard, a Answer) (all []algorithm
 
 // takeBack refunds what a part charged, also if the caller no longer waits. If the refund fails,
 // the charge stays.
-func (q *Queue) takeBack(ctx context.Context, c algorithms.Refund) {
+func (q *Queue) takeBack(ctx context.Context, c algorithms.Settle) {
 	if len(c.Charges) == 0 {
 		return
 	}
-	if _, err := q.store.Refund(context.WithoutCancel(ctx), c); err != nil {
+	if _, err := q.store.Settle(context.WithoutCancel(ctx), c); err != nil {
 		q.log.Debug("a part of a denied request stays charged", "err", err)
 	}
 }

@@ -3,8 +3,7 @@
 //	Receipts.Give        lists what was charged, sealed with a secret of the region's store
 //	                     (receipts.go, seal.go)
 //	  -> open            knows a receipt that any node of the region gave since its store lost data
-//	  -> Refund          gives back all of it, once (refund.go)
-//	     or GiveBack     gives back what a client that took the units has left
+//	  -> Settle          gives back what was not used, or charges what was used beyond, once (settle.go)
 //	Receipts.Uncharge    gives back what was charged last, without a receipt (uncharge.go)
 //
 // Nothing here decides a request: what is charged, and to which limits, comes in as what the store

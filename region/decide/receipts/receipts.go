@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 
 	"google.golang.org/protobuf/proto"
@@ -14,17 +15,17 @@ import (
 	receiptv1 "github.com/quotad/quotad/proto/receipt/v1"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/decide/queue"
+	"github.com/quotad/quotad/region/memory/journal"
 	"github.com/quotad/quotad/region/memory/rules"
 	"github.com/quotad/quotad/region/memory/store"
 )
 
-// Receipts gives receipts of what was charged, and gives back what was. Safe for concurrent use.
+// Receipts gives receipts of what was charged, and settles them. Safe for concurrent use.
 type Receipts struct {
 	config Config
 	life   string // random: tells this start of the node from all others
 	given  atomic.Uint64
 	units  *prometheus.CounterVec // given back, by limit
-	back   prometheus.Counter     // of those that clients took
 }
 
 // Config holds what receipts are given and refunded with.
@@ -33,6 +34,12 @@ type Config struct {
 	Store  *store.Store
 	Rules  func() *rules.Rules // in force
 	Rights Rights
+	// Journal keeps the seals of generations; nil: they are not kept.
+	Journal *journal.Journal
+	// Charged counts what was charged of a limit beyond what was reserved, and how much of that did not
+	// fit.
+	Charged func(limit string, units, owed quantity.Units)
+	Log     *slog.Logger
 }
 
 // Rights knows until when buckets exist, and has those restored that the store lost.
@@ -47,19 +54,15 @@ type Rights interface {
 // New returns what gives the receipts of one start of a node.
 func New(c Config) *Receipts {
 	return &Receipts{config: c, life: rand.Text(),
-		units: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "quotad_refunded_units_total",
-			Help: "Units given back by refunds, by limit."}, []string{"limit"}),
-		back: prometheus.NewCounter(prometheus.CounterOpts{Name: "quotad_client_returned_units_total",
-			Help: "Units that clients gave back (GiveBack)."})}
+		units: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "quotad_given_back_units_total",
+			Help: "Units given back of what was charged, by limit: what was reserved and not used (Settle), and negative hits."}, []string{"limit"})}
 }
 
 // Collectors returns the metrics that are counted as units are given back.
-func (s *Receipts) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{s.units, s.back}
-}
+func (s *Receipts) Collectors() []prometheus.Collector { return []prometheus.Collector{s.units} }
 
-// Give returns what a caller needs to have a charge refunded. It lists what was charged and is sealed
-// with a secret that the region's store keeps, so any node of the region can refund it, also after a
+// Give returns what a caller needs to have a charge settled. It lists what was charged and is sealed
+// with a secret that the region's store keeps, so any node of the region can settle it, also after a
 // restart. It is empty if nothing was charged.
 func (s *Receipts) Give(w queue.Ask, a queue.Answer) string {
 	r := &receiptv1.Receipt{Region: s.config.Region, Generation: s.config.Store.Generation(),

@@ -34,7 +34,8 @@ func sealing(t testing.TB) (*Receipts, *receiptv1.Receipt) {
 	opened, _ := lab.NewTwin(now, "a").Connect(time.Now)
 	_, err := opened.Open(t.Context(), store.Opening{Region: "here", Epoch: r.Epoch, Bootstrap: true})
 	suite.Must(t, err)
-	return New(Config{Region: "here", Store: opened, Rules: func() *rules.Rules { return r }, Rights: rights{}}),
+	return New(Config{Region: "here", Store: opened, Rules: func() *rules.Rules { return r }, Rights: rights{},
+			Charged: func(string, quantity.Units, quantity.Units) {}}),
 		&receiptv1.Receipt{Region: "here", Generation: opened.Generation(), Id: "n1:1:1", AtUs: 1, Cost: 1,
 			Charges: []*receiptv1.Charge{{Bucket: []byte(d.Limits[0].Bucket(map[string]string{"account": "a"})), Cell: 1}}}
 }
@@ -68,7 +69,7 @@ func refusal(t testing.TB, err error) string {
 func TestOpenReceipt(t *testing.T) {
 	s, r := sealing(t)
 	good := given(t, s, r)
-	if got, err := s.open(good); err != nil || !proto.Equal(got, r) {
+	if got, _, err := s.open(good); err != nil || !proto.Equal(got, r) {
 		t.Fatalf("its own receipt: %v, %v", got, err)
 	}
 	with := func(change func(*receiptv1.Receipt)) *receiptv1.Receipt {
@@ -114,7 +115,7 @@ func TestOpenReceipt(t *testing.T) {
 			"was changed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := s.open(tc.receipt)
+			got, _, err := s.open(tc.receipt)
 			if got != nil || refusal(t, err) != tc.refused || !strings.Contains(err.Error(),
 				tc.says) {
 				t.Errorf("%v, %.300v; want %q", got, err, tc.says)
@@ -131,7 +132,7 @@ func TestChangedReceipts(t *testing.T) {
 	suite.Must(t, err)
 	refused := func(what string, at int, b []byte) {
 		t.Helper()
-		if got, err := s.open(prefix +
+		if got, _, err := s.open(prefix +
 			base64.RawURLEncoding.EncodeToString(b)); got != nil || refusal(t, err) == "" {
 			t.Errorf("%s byte %d: %v is taken", what, at, got)
 		}
@@ -151,7 +152,7 @@ func TestChangedReceipts(t *testing.T) {
 	for i := range good {
 		for _, letter := range "A-_z9= \n\x00\xff" {
 			spelt := good[:i] + string(letter) + good[i+1:]
-			if got, err := s.open(spelt); err == nil && !proto.Equal(got, r) || err != nil &&
+			if got, _, err := s.open(spelt); err == nil && !proto.Equal(got, r) || err != nil &&
 				refusal(t, err) == "" {
 				t.Errorf("%q for letter %d: %v, %v", letter, i, got, err)
 			}
@@ -169,7 +170,7 @@ func TestReceiptsBeforeTheStoreIsOpen(t *testing.T) {
 	receipt := given(t, s, r)
 	s.config.Store, r.Generation = closed, 0
 	for _, receipt := range []string{receipt, given(t, s, r)} {
-		if got, err := s.open(receipt); got != nil || refusal(t, err) != "receipt" {
+		if got, _, err := s.open(receipt); got != nil || refusal(t, err) != "receipt" {
 			t.Errorf("%v, %v", got, err)
 		}
 	}
@@ -182,7 +183,7 @@ func TestReceiptOfNoBucket(t *testing.T) {
 	for _, id := range []string{"", "minute", "token", string(r.Charges[0].Bucket) + "x"} {
 		odd := proto.CloneOf(r)
 		odd.Charges[0].Bucket = []byte(id)
-		if _, err := s.Refund(t.Context(), given(t, s, odd)); refusal(t, err) != "field" {
+		if _, err := s.Settle(t.Context(), given(t, s, odd), 0); refusal(t, err) != "field" {
 			t.Errorf("bucket %q: %v", id, err)
 		}
 	}
@@ -194,7 +195,7 @@ func TestARefusalIsShort(t *testing.T) {
 	for _, name := range []string{strings.Repeat("h", 40_000), strings.Repeat("é", 20_000),
 		strings.Repeat("\x00", 40_000), strings.Repeat("\U0010ffff", 10_000)} {
 		r.Region = name
-		_, err := s.open(given(t, s, r))
+		_, _, err := s.open(given(t, s, r))
 		if refusal(t, err) != "receipt" || len(err.Error()) > 400 || strings.ToValidUTF8(err.Error(), "") != err.Error() ||
 			!strings.HasSuffix(err.Error(), "; trying again here does not help") {
 			t.Errorf("told %q", err)
@@ -209,7 +210,7 @@ func TestAnUnsealedReceiptIsNotUnpacked(t *testing.T) {
 	receipt := sealed("guessed", body)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := s.open(receipt); err == nil {
+	if _, _, err := s.open(receipt); err == nil {
 		t.Error("taken")
 	}
 	runtime.ReadMemStats(&after)
@@ -230,7 +231,7 @@ func FuzzOpenReceipt(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		secret := s.config.Store.Secret()
-		switch got, err := s.open(text); {
+		switch got, _, err := s.open(text); {
 		case err != nil:
 			refusal(t, err)
 		default:
@@ -240,7 +241,7 @@ func FuzzOpenReceipt(f *testing.F) {
 			}
 		}
 		// As if the region had sealed it: what is taken is of this region and generation.
-		got, err := s.open(sealed(secret, []byte(text)))
+		got, _, err := s.open(sealed(secret, []byte(text)))
 		if err != nil {
 			refusal(t, err)
 		} else if got.GetRegion() != "here" || got.GetGeneration() != s.config.Store.Generation() {

@@ -12,10 +12,10 @@ import (
 // it was charged for: its cost, and at most what counts there as used, of windows in the present cell,
 // of a log by its newest entries. Turns of a leaky_bucket are not given back. It is not idempotent. The
 // error is that of the store.
-func (s *Receipts) Uncharge(ctx context.Context, w queue.Ask) (Refunded, error) {
-	out := Refunded{Charges: make([]RefundedCharge, len(w.Applied))}
+func (s *Receipts) Uncharge(ctx context.Context, w queue.Ask) (Settled, error) {
+	out := Settled{Charges: make([]SettledCharge, len(w.Applied))}
 	for _, p := range w.Parts() {
-		c := algorithms.Refund{Fence: algorithms.Fence{Epoch: w.Rules.Epoch}, Cost: w.Cost,
+		c := algorithms.Settle{Fence: algorithms.Fence{Epoch: w.Rules.Epoch}, Cost: w.Cost,
 			Once: store.OnceKey(p.Shard, "none")}
 		for _, i := range p.Of {
 			a := w.Applied[i]
@@ -23,7 +23,7 @@ func (s *Receipts) Uncharge(ctx context.Context, w queue.Ask) (Refunded, error) 
 			target.ExistsUntil = s.config.Rights.ExistsUntil(a.Bucket.ID)
 			c.Charges = append(c.Charges, algorithms.Charge{Target: target})
 		}
-		done, err := s.config.Store.Refund(ctx, c)
+		done, err := s.config.Store.Settle(ctx, c)
 		for n, i := range p.Of {
 			a := w.Applied[i]
 			a.Held.Forget(max(done.Now, s.config.Store.Latest()))
@@ -31,10 +31,10 @@ func (s *Receipts) Uncharge(ctx context.Context, w queue.Ask) (Refunded, error) 
 				s.config.Rights.Lose(ctx, a.Bucket, err)
 				continue
 			}
-			out.Charges[i] = s.refunded(a.Limit.Name, done.Charges[n], false)
+			out.Charges[i] = s.settled(a.Limit.Name, done.Charges[n], true, false)
 		}
 		if err != nil {
-			return Refunded{}, err
+			return Settled{}, err
 		}
 	}
 	return out, nil

@@ -56,7 +56,7 @@ var allowedTo = map[string]struct {
 	"/v1/peek":        {"api", "check"},
 	"/v1/authz":       {"api", "check"},
 	"/v1/report":      {"api", "check"},
-	"/v1/refund":      {"api", "check"},
+	"/v1/settle":      {"api", "check"},
 	"/json":           {"api", "check"},
 	"/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit":                   {"api", "check"},
 	"/envoy.service.rate_limit_quota.v3.RateLimitQuotaService/StreamRateLimitQuotas": {"api", "check"},
@@ -65,8 +65,7 @@ var allowedTo = map[string]struct {
 	"/quotad.v1.QuotaService/Peek":                                                   {"api", "check"},
 	"/quotad.v1.QuotaService/Report":                                                 {"api", "check"},
 	"/quotad.v1.QuotaService/Take":                                                   {"api", "check"},
-	"/quotad.v1.QuotaService/GiveBack":                                               {"api", "check"},
-	"/quotad.v1.QuotaService/Refund":                                                 {"api", "check"},
+	"/quotad.v1.QuotaService/Settle":                                                 {"api", "check"},
 
 	"/v1/status":           {"admin", "read operate admin"},
 	"/v1/overview":         {"admin", "read operate admin"},
@@ -299,7 +298,7 @@ func (s *secured) try(t *testing.T, p proof, port, call string) string {
 		at = s.at["api/web"]
 	}
 	method := http.MethodGet
-	if slices.Contains([]string{"/v1/check", "/v1/check-batch", "/v1/peek", "/v1/report", "/v1/refund", "/json", "/v1/reset", "/v1/cut", "/v1/rehearse", "/v1/apply", "/v1/recover"}, call) {
+	if slices.Contains([]string{"/v1/check", "/v1/check-batch", "/v1/peek", "/v1/report", "/v1/settle", "/json", "/v1/reset", "/v1/cut", "/v1/rehearse", "/v1/apply", "/v1/recover"}, call) {
 		method = http.MethodPost
 	}
 	// Profiles that would take too long are refused at once.
@@ -423,8 +422,8 @@ func TestDomainsOfACaller(t *testing.T) {
 			t.Errorf("%s of its own domain: %d %s", path, code, got)
 		}
 	}
-	if code, got := post("/v1/refund", `{"receipt":"`+fronts.Receipt+`"}`); code != 403 {
-		t.Errorf("a refund of another's: %d %s", code, got)
+	if code, got := post("/v1/settle", `{"receipt":"`+fronts.Receipt+`","used":0}`); code != 403 {
+		t.Errorf("a settlement of another's: %d %s", code, got)
 	}
 	code, got := post("/v1/check-batch", `{"requests":[{"domain":"web"},{"domain":"api"}]}`)
 	if code != 200 || strings.Count(got, `"reason":"invalid_request"`) != 1 || !strings.Contains(got, "domain: is none that this caller may name") {
@@ -446,8 +445,7 @@ func TestDomainsOfACaller(t *testing.T) {
 		_, calls["Take"] = client.Take(ctx, &quotadv1.TakeRequest{Domain: domain, Units: 1})
 		want := codes.OK
 		if domain == "api" { // that of fronts.Receipt
-			_, calls["Refund"] = client.Refund(ctx, &quotadv1.RefundRequest{Receipt: fronts.Receipt})
-			_, calls["GiveBack"] = client.GiveBack(ctx, &quotadv1.GiveBackRequest{Receipt: fronts.Receipt, Units: 1})
+			_, calls["Settle"] = client.Settle(ctx, &quotadv1.SettleRequest{Receipt: fronts.Receipt, Used: new(int64)})
 			want = codes.PermissionDenied
 		}
 		for name, err := range calls {
@@ -490,13 +488,13 @@ func auditLines(t *testing.T, b *bytes.Buffer) (all []string) {
 // ordinary log has no key.
 func TestEveryActIsAuditedOnce(t *testing.T) {
 	s := startSecured(t, "plain")
-	s.node.GivenBack = receipts.Refunded{Charges: []receipts.RefundedCharge{{Limit: "account-minute", Units: quantity.Units(7)}}}
+	s.node.Settled = receipts.Settled{Charges: []receipts.SettledCharge{{Limit: "account-minute", Back: quantity.Units(7)}}}
 	const key = " api/account-minutemap[account:42]"
 	const bucket = `{"limit":"account-minute","domain":"api","descriptors":{"account":"42"}}`
 	as := func(role roles.Role) proof { return proof{token: s.roles.Tokens[role]} }
 	post := func(role roles.Role, path, body string) func() {
 		at := s.at["admin"]
-		if path == "/v1/refund" {
+		if path == "/v1/settle" {
 			at = s.at["api/web"]
 		}
 		return func() { s.web(t, as(role), "POST", at, path, body) }
@@ -517,19 +515,16 @@ func TestEveryActIsAuditedOnce(t *testing.T) {
 		{"reset of no bucket", post("admin", "/v1/reset", strings.Replace(bucket, "account-minute", "x", 1)),
 			"reset by the-admin from 127.0.0.1: api/xmap[account:42] failed 0"},
 		{"reset of another's", post("tenant", "/v1/reset", bucket), "reset by the-tenant from 127.0.0.1:" + key + " refused 0"},
-		{"refund", post("check", "/v1/refund", `{"receipt":"`+fronts.Receipt+`"}`), "refund by the-check from 127.0.0.1:" + key + " done 7"},
-		{"refund of another's", post("tenant", "/v1/refund", `{"receipt":"`+fronts.Receipt+`"}`), "refund by the-tenant from 127.0.0.1:" + key + " refused 0"},
-		{"refund over gRPC", rpc("check", "api", func(ctx context.Context, conn *grpc.ClientConn) {
-			_, _ = quotadv1.NewQuotaServiceClient(conn).Refund(ctx, &quotadv1.RefundRequest{Receipt: fronts.Receipt})
-		}), "refund by the-check from 127.0.0.1:" + key + " done 7"},
-		{"give back", rpc("check", "api", func(ctx context.Context, conn *grpc.ClientConn) {
-			_, _ = quotadv1.NewQuotaServiceClient(conn).GiveBack(ctx, &quotadv1.GiveBackRequest{Receipt: fronts.Receipt, Units: 1})
-		}), "give_back by the-check from 127.0.0.1:" + key + " done 7"},
+		{"settle", post("check", "/v1/settle", `{"receipt":"`+fronts.Receipt+`","used":0}`), "settle by the-check from 127.0.0.1:" + key + " done 7"},
+		{"settle of another's", post("tenant", "/v1/settle", `{"receipt":"`+fronts.Receipt+`","used":0}`), "settle by the-tenant from 127.0.0.1:" + key + " refused 0"},
+		{"settle over gRPC", rpc("check", "api", func(ctx context.Context, conn *grpc.ClientConn) {
+			_, _ = quotadv1.NewQuotaServiceClient(conn).Settle(ctx, &quotadv1.SettleRequest{Receipt: fronts.Receipt, Used: new(int64)})
+		}), "settle by the-check from 127.0.0.1:" + key + " done 7"},
 		{"cut", post("operate", "/v1/cut", `{"region":"eu","for":"5s"}`), "cut by the-operate from 127.0.0.1:eu done 0"},
 		{"heal", post("operate", "/v1/cut", `{"region":"eu","heal":true}`), "heal by the-operate from 127.0.0.1:eu done 0"},
 		{"recover", post("admin", "/v1/recover", `{"region":"us-east"}`), "recover by the-admin from 127.0.0.1:us-east done 0"},
 		{"recover another region", post("admin", "/v1/recover", `{"region":"eu"}`), ""},
-		{"no receipt", post("check", "/v1/refund", `{"receipt":"none"}`), ""},
+		{"no receipt", post("check", "/v1/settle", `{"receipt":"none","used":0}`), ""},
 		{"no cut", post("operate", "/v1/cut", `{"region":"eu"}`), ""},
 		{"an unknown caller's reset", func() { s.web(t, proof{}, "POST", s.at["admin"], "/v1/reset", bucket) }, ""},
 		{"a check", func() {

@@ -143,7 +143,7 @@ func wantLedger(t *testing.T, at string) {
 }
 
 // wantChargedOnce sends a request of account 45 with one id over gRPC and HTTP, and wants it
-// charged once and refunded once.
+// charged once and settled once.
 func wantChargedOnce(t *testing.T, at, admin string, client quotadv1.QuotaServiceClient) {
 	t.Helper()
 	const body = `{"domain":"api","descriptors":{"account":"45"},"cost":2,"request_id":"r1","receipt":true}`
@@ -164,31 +164,31 @@ func wantChargedOnce(t *testing.T, at, admin string, client quotadv1.QuotaServic
 	}
 	for i, c := range []struct{ receipt, repeated any }{{first["receipt"], false},
 		{batch.Decisions[0].Receipt, true}} {
-		code, _, got := fronts.Call(t, "POST", at+"/v1/refund", fmt.Sprintf(`{"receipt":%q}`,
+		code, _, got := fronts.Call(t, "POST", at+"/v1/settle", fmt.Sprintf(`{"receipt":%q,"used":0}`,
 			c.receipt))
-		back, _ := got["refunded"].([]any)
+		back, _ := got["settled"].([]any)
 		if code != 200 || got["repeated"] != c.repeated || len(back) != 1 ||
-			fmt.Sprint(back[0]) != "map[limit:account units:2]" {
-			t.Errorf("refund %d: %d %v", i, code, got)
+			fmt.Sprint(back[0]) != "map[back:2 charged:0 limit:account owed:0]" {
+			t.Errorf("settle %d: %d %v", i, code, got)
 		}
 	}
-	got, err := client.Refund(t.Context(),
-		&quotadv1.RefundRequest{Receipt: batch.Decisions[1].Receipt})
-	if err != nil || !got.Repeated || len(got.Refunded) != 1 || got.Refunded[0].Units != 2 {
-		t.Errorf("refund over gRPC: %v, %v", got, err)
+	got, err := client.Settle(t.Context(),
+		&quotadv1.SettleRequest{Receipt: batch.Decisions[1].Receipt, Used: new(int64)})
+	if err != nil || !got.Repeated || len(got.Settled) != 1 || got.Settled[0].Back != 2 {
+		t.Errorf("settle over gRPC: %v, %v", got, err)
 	}
 	if code, _, got := fronts.Call(t, "GET", admin+"/v1/buckets/account?domain=api&account=45",
 		""); code != 200 || got["used"] != 0.0 || got["free"] != 3.0 {
-		t.Errorf("after its refund the bucket is %d %v", code, got)
+		t.Errorf("after it was settled the bucket is %d %v", code, got)
 	}
-	if code, _, got := fronts.Call(t, "POST", at+"/v1/refund", `{"receipt":"none"}`); code != 400 ||
+	if code, _, got := fronts.Call(t, "POST", at+"/v1/settle", `{"receipt":"none","used":0}`); code != 400 ||
 		got["field"] != "receipt" {
 		t.Errorf("what is no receipt: %d %v", code, got)
 	}
 	forged, _ := strings.CutPrefix(fmt.Sprint(first["receipt"]), "qr1_")
 	// This replaces the code that authenticates it, in base64.
 	forged = "qr1_" + strings.Repeat("A", 43) + forged[43:]
-	if code, _, got := fronts.Call(t, "POST", at+"/v1/refund", fmt.Sprintf(`{"receipt":%q}`,
+	if code, _, got := fronts.Call(t, "POST", at+"/v1/settle", fmt.Sprintf(`{"receipt":%q,"used":0}`,
 		forged)); code != 409 || got["status"] != 409.0 {
 		t.Errorf("a forged receipt: %d %v", code, got)
 	}

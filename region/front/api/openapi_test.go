@@ -73,7 +73,7 @@ func TestAnswersAreAsInOpenAPI(t *testing.T) {
 		{"POST", "/v1/peek", "", json, fronts.Request, fronts.Denied(), 200},
 		{"POST", "/v1/report", "", json, fronts.Request, fronts.Owing(), 200},
 		{"POST", "/v1/check-batch", "", json, `{"requests":[` + fronts.Request + `,{}]}`, fronts.Allowed(), 200},
-		{"POST", "/v1/refund", "", json, `{"receipt":"` + fronts.Receipt + `"}`, fronts.Allowed(), 200},
+		{"POST", "/v1/settle", "", json, `{"receipt":"` + fronts.Receipt + `","used":0}`, fronts.Allowed(), 200},
 		{"POST", "/json", "", "", `{"domain":"api","descriptors":[` +
 			`{"entries":[{"key":"account","value":"42"}]}]}`, fronts.Allowed(), 200},
 		{"GET", "/v1/status", "", "", "", fronts.Allowed(), 200},

@@ -18,7 +18,7 @@ import (
 // answers are the messages that operators are answered with.
 var answers = []proto.Message{&quotadv1.StatusResponse{}, &quotadv1.DocumentsResponse{},
 	&quotadv1.OverviewResponse{}, &quotadv1.ExplainResponse{}, &quotadv1.ListBucketsResponse{},
-	&quotadv1.BucketResponse{}, &quotadv1.RecoverResponse{}, &quotadv1.RefundResponse{}}
+	&quotadv1.BucketResponse{}, &quotadv1.RecoverResponse{}, &quotadv1.SettleResponse{}}
 
 // TestMarshal: the form of each kind of member.
 func TestMarshal(t *testing.T) {

@@ -50,7 +50,7 @@ func TestALineHasTheWholeAct(t *testing.T) {
 func TestALineIsBounded(t *testing.T) {
 	suite.Check(t, func(r *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[\x00-\x1f"\\<é]{0,400}`))
-		e := Event{Act: Refund, Who: text.Draw(r, "who"), From: text.Draw(r, "from"), Region: text.Draw(r, "region"),
+		e := Event{Act: Settle, Who: text.Draw(r, "who"), From: text.Draw(r, "from"), Region: text.Draw(r, "region"),
 			Detail: text.Draw(r, "detail"), Why: text.Draw(r, "why"), Outcome: Refused}
 		for range rapid.IntRange(0, 2*maxBuckets).Draw(r, "buckets") {
 			e.Buckets = append(e.Buckets, Bucket{text.Draw(r, "domain"), text.Draw(r, "limit"),
@@ -89,7 +89,7 @@ func TestFilesAreSetAside(t *testing.T) {
 			l.Write(Event{Act: Reset, Units: int64(n), Outcome: Done})
 		}
 		for range 40 { // callers' acts have no operator's act set aside
-			l.Write(Event{Act: Refund, Outcome: Done})
+			l.Write(Event{Act: Settle, Outcome: Done})
 		}
 		suite.Must(t, l.Close())
 	}
@@ -101,10 +101,10 @@ func TestFilesAreSetAside(t *testing.T) {
 		}
 		all = append(all, b...)
 	}
-	if strings.Contains(string(all), string(Refund)) {
+	if strings.Contains(string(all), string(Settle)) {
 		t.Error("refunds stand among the acts of operators")
 	}
-	if b, err := os.ReadFile(path + callersSuffix); err != nil || strings.Count(string(b), `"refund"`) == 0 || len(b) > 1000 {
+	if b, err := os.ReadFile(path + callersSuffix); err != nil || strings.Count(string(b), `"settle"`) == 0 || len(b) > 1000 {
 		t.Errorf("%d bytes of refunds, %v", len(b), err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(all)), "\n")

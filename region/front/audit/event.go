@@ -14,8 +14,8 @@ type Act string
 // The acts. Each can exceed a limit or cut its users off, on purpose.
 const (
 	Reset     Act = "reset"
-	Refund    Act = "refund"
-	GiveBack  Act = "give_back"
+	Settle    Act = "settle"
+	GiveBack  Act = "give_back" // negative hits
 	Cut       Act = "cut"
 	Heal      Act = "heal"
 	Document  Act = "document"

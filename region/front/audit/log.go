@@ -71,7 +71,7 @@ func (l *Log) Write(e Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	to := l.operators
-	if e.Act == Refund || e.Act == GiveBack {
+	if e.Act == Settle || e.Act == GiveBack {
 		to = l.callers
 	}
 	err := to.write(text)

@@ -135,7 +135,7 @@ func TestRefusals(t *testing.T) {
 		{"another method", "GET", "/v1/check", "", "", fronts.Problem(405, "Allow: POST\n", "use POST", "")},
 		{"another method of peek", "PUT", "/v1/peek", "", fronts.Request,
 			fronts.Problem(405, "Allow: POST\n", "use POST", "")},
-		{"another method of refund", "GET", "/v1/refund", "", "",
+		{"another method of settle", "GET", "/v1/settle", "", "",
 			fronts.Problem(405, "Allow: POST\n", "use POST", "")},
 		{"another path", "GET", "/v2/check%0a", "", "", fronts.Problem(404, "", noSuchPath, "")},
 		{"another content type", "POST", "/v1/check", "text/plain", fronts.Request,
@@ -191,9 +191,9 @@ func TestNodeErrors(t *testing.T) {
 		want string
 	}{
 		{"the caller gave up", context.Canceled,
-			fronts.Problem(503, "", "the request ended before it was answered; a check, refund or reset may have been carried out", "")},
+			fronts.Problem(503, "", "the request ended before it was answered; a check, settlement or reset may have been carried out", "")},
 		{"out of time", context.DeadlineExceeded,
-			fronts.Problem(503, "", "the request ended before it was answered; a check, refund or reset may have been carried out", "")},
+			fronts.Problem(503, "", "the request ended before it was answered; a check, settlement or reset may have been carried out", "")},
 		{"anything else", errors.New("script decide: dial: refused"),
 			fronts.Problem(503, "", "script decide: dial: refused", "")},
 		{"a field that needs quotes", invalid.Fieldf("descriptors.a\nb\u202e", "is longer than 256 bytes"),
@@ -227,7 +227,7 @@ func TestProbes(t *testing.T) {
 func TestHTTPPanic(t *testing.T) {
 	var log bytes.Buffer
 	s := newServer(t, &fronts.Node{Fault: "boom\nlevel=ERROR forged"}, slog.New(slog.NewTextHandler(&log, nil)))
-	for _, call := range [][3]string{{"POST", "/v1/check", fronts.Request}, {"POST", "/v1/refund", `{"receipt":"` + fronts.Receipt + `"}`}} {
+	for _, call := range [][3]string{{"POST", "/v1/check", fronts.Request}, {"POST", "/v1/settle", `{"receipt":"` + fronts.Receipt + `","used":0}`}} {
 		log.Reset()
 		fronts.Compare(t, fronts.Exchange(s.http.Handler, call[0], call[1], "application/json", call[2]), fronts.Problem(500, "", "a fault of quotad, not of the request; its log has the details", ""))
 		if !strings.Contains(log.String(), `panic="boom\nlevel=ERROR forged"`) || !strings.Contains(log.String(), "fronts/node.go") {

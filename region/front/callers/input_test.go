@@ -65,7 +65,7 @@ func TestMalformedBodies(t *testing.T) {
 }
 
 // TestCallersInBrowsers: a page of another site cannot make its visitor's browser charge, reset or
-// refund anything.
+// settle anything.
 func TestCallersInBrowsers(t *testing.T) {
 	const post = "POST /v1/check HTTP/1.1\r\nHost: node:8080\r\nConnection: close\r\n"
 	length := fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(fronts.Request), fronts.Request)
@@ -139,7 +139,7 @@ func TestGRPCMalformed(t *testing.T) {
 		{"a value in a batch", "CheckBatch",
 			text(1, string(append(domain, descriptor("account", "\xff")...))),
 			"requests[0].descriptors.account"},
-		{"a receipt", "Refund", text(1, "\xff"), "receipt"},
+		{"a receipt", "Settle", text(1, "\xff"), "receipt"},
 		{"cut short", "Check", domain[:3], "message"},
 		{"no protobuf", "Check", []byte("GET / HTTP/1.1\r\n\r\n"), "message"},
 	} {

@@ -12,7 +12,7 @@ import (
 // TestOpenAPIHasEveryMember: the schemas have the members of the answers, with their types.
 func TestOpenAPIHasEveryMember(t *testing.T) {
 	fronts.WantAnswers(t, map[string]any{"Decision": Decision{}, "Decisions": decisions{}, "Problem": denied{}},
-		map[string]proto.Message{"Refund": &quotadv1.RefundResponse{}},
+		map[string]proto.Message{"Settlement": &quotadv1.SettleResponse{}},
 		map[string][]string{"CheckRequest": checkFields, "PeekRequest": peekFields,
-			"BatchRequest": []string{"requests"}, "RefundRequest": refundFields})
+			"BatchRequest": []string{"requests"}, "ReportRequest": reportFields, "SettleRequest": settleFields})
 }

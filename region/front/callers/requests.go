@@ -15,7 +15,7 @@ var (
 	peekFields   = []string{"domain", "descriptors", "cost"}
 	reportFields = append(slices.Clone(peekFields), "request_id")
 	checkFields  = append(slices.Clone(peekFields), "request_id", "receipt", "question")
-	refundFields = []string{"receipt"}
+	settleFields = []string{"receipt", "used"}
 )
 
 // wholeRequest is the field of an error that concerns all of a request of a batch.
@@ -85,12 +85,21 @@ func decodeBatch(body []byte) (all []admit.Request, err error) {
 	return all, err
 }
 
-// decodeRefund reads the JSON of a refund and returns the receipt, which the node checks. Every
-// error is an *invalid.Field.
-func decodeRefund(body []byte) (receipt string, err error) {
-	err = wire.Decode(body, refundFields, func(d *wire.Decoder, name string) (err error) {
-		receipt, err = d.Text(name)
+// decodeSettle reads the JSON of a settlement; the node checks the receipt. Every error is an
+// *invalid.Field.
+func decodeSettle(body []byte) (q settlement, err error) {
+	said := false
+	err = wire.Decode(body, settleFields, func(d *wire.Decoder, name string) (err error) {
+		if name == "used" {
+			said = true
+			q.used, err = d.Units(name)
+			return err
+		}
+		q.receipt, err = d.Text(name)
 		return err
 	})
-	return receipt, err
+	if err == nil && !said {
+		err = usedMissing
+	}
+	return q, err
 }

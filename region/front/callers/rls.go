@@ -213,10 +213,10 @@ func (s *rls) ask(ctx context.Context, q admit.Request, places []int, a *rlsRepl
 func (s *rls) giveBack(ctx context.Context, q admit.Request, place int, a *rlsReply) error {
 	list := q.Lists[place]
 	back, err := s.node.RefundLast(ctx, q.Domain, list)
-	e := audit.Event{Act: audit.Refund, Detail: "negative hits",
+	e := audit.Event{Act: audit.GiveBack, Detail: "negative hits",
 		Buckets: audited(s.node.Buckets(q.Domain, list))}
 	for _, c := range back.Charges {
-		e.Units = max(e.Units, int64(c.Units))
+		e.Units = max(e.Units, int64(c.Back))
 	}
 	if len(e.Buckets) > 0 {
 		s.options.Done(ctx, e, err)

@@ -313,7 +313,7 @@ func TestEnvoysBytesThatAreNoText(t *testing.T) {
 // caller, over HTTP too, and where the domain does not allow it nothing is.
 func TestWhoGaveBackIsWrittenDown(t *testing.T) {
 	var written bytes.Buffer
-	node := &fronts.Node{GivenBack: receipts.Refunded{Charges: []receipts.RefundedCharge{{Units: 3}}}}
+	node := &fronts.Node{Settled: receipts.Settled{Charges: []receipts.SettledCharge{{Back: 3}}}}
 	var err error
 	if node.Open, err = policy.Parse("limits.yaml", []byte(fronts.Document+
 		"domains: [{name: back, negative_hits: give_back}]\n")); err != nil {

@@ -18,8 +18,6 @@ import (
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/base/door"
 	"github.com/quotad/quotad/region/decide/admit"
-	"github.com/quotad/quotad/region/decide/receipts"
-	"github.com/quotad/quotad/region/front/audit"
 	"github.com/quotad/quotad/region/front/roles"
 	"github.com/quotad/quotad/region/front/wire"
 )
@@ -165,14 +163,16 @@ func (s *service) Report(ctx context.Context, m *quotadv1.ReportRequest) (*quota
 	return &quotadv1.ReportResponse{Decision: wire.DecisionMessage(d)}, nil
 }
 
-// Refund implements quotad.v1.QuotaService.
-func (s *service) Refund(ctx context.Context, m *quotadv1.RefundRequest) (*quotadv1.RefundResponse,
-	error) {
-	done, err := s.refunded(ctx, audit.Refund, m.GetReceipt(), s.node.Refund)
+// Settle implements quotad.v1.QuotaService.
+func (s *service) Settle(ctx context.Context, m *quotadv1.SettleRequest) (*quotadv1.SettleResponse, error) {
+	if m.Used == nil {
+		return nil, toStatus(usedMissing)
+	}
+	done, err := s.settled(ctx, settlement{m.GetReceipt(), quantity.Units(m.GetUsed())})
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	return refundMessage(done), nil
+	return settledMessage(done), nil
 }
 
 // Take implements quotad.v1.QuotaService.
@@ -189,20 +189,6 @@ func (s *service) Take(ctx context.Context, m *quotadv1.TakeRequest) (*quotadv1.
 		return nil, toStatus(err)
 	}
 	return takenMessage(taken), nil
-}
-
-// GiveBack implements quotad.v1.QuotaService.
-func (s *service) GiveBack(ctx context.Context,
-	m *quotadv1.GiveBackRequest) (*quotadv1.GiveBackResponse, error) {
-	done, err := s.refunded(ctx, audit.GiveBack, m.GetReceipt(), func(ctx context.Context, receipt string) (receipts.Refunded, error) {
-		return s.node.GiveBack(ctx, receipt, quantity.Units(m.GetUnits()))
-	})
-	if err != nil {
-		return nil, toStatus(err)
-	}
-	refund := refundMessage(done)
-	return &quotadv1.GiveBackResponse{Refunded: refund.GetRefunded(),
-		Repeated: refund.GetRepeated()}, nil
 }
 
 // guardRPC refuses the gRPC calls that their callers may not make, before they are decoded.

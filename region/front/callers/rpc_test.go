@@ -249,9 +249,9 @@ func TestGRPCErrors(t *testing.T) {
 			if status.Code(err) != c.want {
 				t.Errorf("Check answers %v, want %v", err, c.want)
 			}
-			_, err = client.Refund(t.Context(), &quotadv1.RefundRequest{Receipt: fronts.Receipt})
+			_, err = client.Settle(t.Context(), &quotadv1.SettleRequest{Receipt: fronts.Receipt, Used: new(int64)})
 			if status.Code(err) != c.want {
-				t.Errorf("Refund answers %v, want %v", err, c.want)
+				t.Errorf("Settle answers %v, want %v", err, c.want)
 			}
 		})
 	}
@@ -267,8 +267,8 @@ func TestGRPCPanic(t *testing.T) {
 			_, err := client.Check(t.Context(), &quotadv1.CheckRequest{Domain: "api"})
 			return err
 		},
-		"Refund": func() error {
-			_, err := client.Refund(t.Context(), &quotadv1.RefundRequest{Receipt: fronts.Receipt})
+		"Settle": func() error {
+			_, err := client.Settle(t.Context(), &quotadv1.SettleRequest{Receipt: fronts.Receipt, Used: new(int64)})
 			return err
 		},
 		"CheckBatch": func() error {

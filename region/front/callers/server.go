@@ -34,9 +34,8 @@ type Node interface {
 	Report(ctx context.Context, q admit.Request, others bool) (admit.Decision, error)
 	Charges(q admit.Request) bool
 	Take(ctx context.Context, t admit.Take) (admit.Taken, error)
-	GiveBack(ctx context.Context, receipt string, units quantity.Units) (receipts.Refunded, error)
-	Refund(ctx context.Context, receipt string) (receipts.Refunded, error)
-	RefundLast(ctx context.Context, domain string, list admit.List) (receipts.Refunded, error)
+	Settle(ctx context.Context, receipt string, used quantity.Units) (receipts.Settled, error)
+	RefundLast(ctx context.Context, domain string, list admit.List) (receipts.Settled, error)
 	// Receipt returns the buckets that a receipt is about, and Buckets those that a list meets.
 	Receipt(receipt string) ([]policy.BucketRef, error)
 	Buckets(domain string, list admit.List) []policy.BucketRef

@@ -46,20 +46,3 @@ func TestGRPCTake(t *testing.T) {
 		t.Errorf("of a node that fails: %v", err)
 	}
 }
-
-func TestGRPCGiveBack(t *testing.T) {
-	node := &fronts.Node{GivenBack: again(partly())}
-	client := quota(t, node)
-	got, err := client.GiveBack(t.Context(), &quotadv1.GiveBackRequest{Receipt: fronts.Receipt, Units: 2})
-	suite.Must(t, err)
-	fronts.Equal(t, got, &quotadv1.GiveBackResponse{Repeated: true, Refunded: []*quotadv1.Refunded{
-		{Limit: "account-minute", Units: 2}, {Limit: "queue", Reason: "turn promised"}}})
-	_, err = client.GiveBack(t.Context(), &quotadv1.GiveBackRequest{Units: 2})
-	wantViolations(t, err, "receipt")
-	node.Err = errElsewhere
-	_, err = client.GiveBack(t.Context(), &quotadv1.GiveBackRequest{Receipt: fronts.Receipt, Units: 2})
-	if s := status.Convert(err); s.Code() != codes.FailedPrecondition ||
-		s.Message() != errElsewhere.Error() {
-		t.Errorf("a receipt of another region is %v", err)
-	}
-}

@@ -36,7 +36,7 @@ func TestReset(t *testing.T) {
 			errors.New("reset: unknown store"), fronts.Problem(503, "", "reset: unknown store", "")},
 		{"that took too long", `{"limit":"account-minute","domain":"api"}`,
 			context.DeadlineExceeded,
-			fronts.Problem(503, "", "the request ended before it was answered; a check, refund or reset may have been carried out", "")},
+			fronts.Problem(503, "", "the request ended before it was answered; a check, settlement or reset may have been carried out", "")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			node := &fronts.Node{Err: c.err}

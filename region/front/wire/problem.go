@@ -69,7 +69,7 @@ func ProblemOf(err error) Problem {
 		return NewProblem(http.StatusNotFound, err.Error())
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return NewProblem(http.StatusServiceUnavailable,
-			"the request ended before it was answered; a check, refund or reset may have been carried out")
+			"the request ended before it was answered; a check, settlement or reset may have been carried out")
 	}
 	return NewProblem(http.StatusServiceUnavailable, err.Error())
 }

@@ -64,6 +64,9 @@ func audit(d disk.Disk) (contents, error) {
 	if c.names, err = auditNames(d); err != nil {
 		return c, err
 	}
+	if c.seals, err = auditSeals(d); err != nil {
+		return c, err
+	}
 	return c, auditEnding(d, c.totals)
 }
 

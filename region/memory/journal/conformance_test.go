@@ -123,6 +123,7 @@ type twin struct {
 	sequence    uint64 // a lower bound
 	peers       []string
 	names       map[string]Name
+	seals       map[uint64]string // all that were ever kept
 	documents   []Document
 }
 
@@ -228,6 +229,20 @@ func conform(t *rapid.T, s subject) {
 				t.Fatalf("RememberNames of an empty one = %v", err)
 			}
 		},
+		"seals": func(t *rapid.T) {
+			one := Seal{rapid.Uint64Range(0, 40).Draw(t, "generation"), rapid.StringN(1, 9, -1).Draw(t, "secret")}
+			check(s.journal().KeepSeal(one))
+			if w.seals == nil {
+				w.seals = map[uint64]string{}
+			}
+			w.seals[one.Generation] = one.Secret
+			if latest := slices.Sorted(maps.Keys(w.seals)); len(latest) > MaxSeals {
+				delete(w.seals, latest[0])
+			}
+			if err := s.journal().KeepSeal(Seal{Generation: 1}); !errors.Is(err, ErrInvalid) {
+				t.Fatalf("KeepSeal without a secret = %v", err)
+			}
+		},
 		"peers": func(t *rapid.T) {
 			w.peers = rapid.SliceOfN(rapid.StringN(1, 9, -1), 0, 4).Draw(t, "peers")
 			check(s.journal().RememberPeers(w.peers))
@@ -313,6 +328,13 @@ func (w *twin) compare(t *rapid.T, j *Journal) {
 	}
 	if !maps.Equal(j.Names(), w.names) {
 		t.Fatalf("names are %v, want %v", j.Names(), w.names)
+	}
+	var seals []Seal
+	for _, g := range slices.Sorted(maps.Keys(w.seals)) {
+		seals = append(seals, Seal{g, w.seals[g]})
+	}
+	if !slices.Equal(j.Seals(), seals) {
+		t.Fatalf("seals are %v, want %v", j.Seals(), seals)
 	}
 	if !slices.Equal(j.Peers(), w.peers) {
 		t.Fatalf("peers are %q, want %q", j.Peers(), w.peers)

@@ -13,7 +13,7 @@ import (
 const schema = 4
 
 // The single records, called notes. Format writes all of them, so that a note which is missing
-// later is damage, and never a default, but for the names.
+// later is damage, and never a default, but for the names and the seals.
 var (
 	noteSchema      = []byte("schema")      // in disk.State
 	noteIdentity    = []byte("identity")    // in disk.State
@@ -25,6 +25,7 @@ var (
 	notePeers       = []byte("peers")       // in disk.Saved
 	notePolicy      = []byte("policy")      // in disk.Saved: the open documents
 	noteNames       = []byte("names")       // in disk.Saved; a journal of an earlier release has none
+	noteSeals       = []byte("seals")       // likewise
 )
 
 // tally describes all records of a kind together. If records vanish from the file while every page

@@ -28,6 +28,7 @@ type noted struct {
 	peers      []string
 	documents  documents
 	names      map[string]Name // of nodes that used the store
+	seals      []Seal
 }
 
 // now returns what is saved at present.

@@ -157,16 +157,25 @@ func (r *Rules) Key(id string) string {
 // Find returns the bucket with the id that a peer sent, or nil if no document that binds has such a
 // bucket.
 func (r *Rules) Find(id string) *exchange.Bucket {
+	if l := r.Limit(id); l != nil {
+		return r.bucket(l, policy.BucketID(id))
+	}
+	return nil
+}
+
+// Limit returns the limit that has the bucket with an id, or nil if no document that binds has such a
+// bucket.
+func (r *Rules) Limit(id string) *policy.Limit {
 	ref, err := policy.ParseBucketID(policy.BucketID(id))
 	if err != nil {
 		return nil
 	}
 	if l, ok := r.matcher.Entry(ref); ok {
-		return r.bucket(l, policy.BucketID(id))
+		return l
 	}
 	for _, older := range r.charged {
 		if l, ok := older.matcher.Entry(ref); ok && older.limits[l] {
-			return r.bucket(l, policy.BucketID(id))
+			return l
 		}
 	}
 	return nil

@@ -145,8 +145,8 @@ func exercise(t *testing.T, s *Store) error {
 					Most: 10}}}); r[0].Err != nil {
 			return r[0].Err
 		}
-		if _, err := s.Refund(ctx, algorithms.Refund{Fence: under(epoch),
-			Receipt: RefundKey(shard, string(kind)), Once: once,
+		if _, err := s.Settle(ctx, algorithms.Settle{Fence: under(epoch),
+			Receipt: SettleKey(shard, string(kind)), Once: once,
 			At: r[0].Value.Now, Cost: 1,
 			Charges: []algorithms.Charge{{Target: algorithms.Target{Key: key, Terms: of},
 				Cell: cell}}}); err != nil {

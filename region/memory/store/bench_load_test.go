@@ -135,8 +135,8 @@ func refunds(st *stage, on bucket, _ quantity.Units) (quantity.Cell, bool) {
 	now := quantity.StoreTime(time.Now().UnixMicro())
 	cell := quantity.Cell(int64(now) / on.terms.Cell)
 	st.named++
-	r, err := st.Refund(context.Background(), algorithms.Refund{Fence: under(epoch),
-		Receipt: RefundKey(Whole, strconv.Itoa(st.named)), Once: OnceKey(Whole, "none"),
+	r, err := st.Settle(context.Background(), algorithms.Settle{Fence: under(epoch),
+		Receipt: SettleKey(Whole, strconv.Itoa(st.named)), Once: OnceKey(Whole, "none"),
 		At: now, Cost: 1,
 		Charges: []algorithms.Charge{{Target: algorithms.Target{Key: BucketKey(Whole, on.id),
 			Terms: on.terms}, Cell: cell}}})

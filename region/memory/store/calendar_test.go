@@ -61,7 +61,7 @@ func TestAMonth(t *testing.T) {
 		}
 		must(t, s.Book(t.Context(), []algorithms.Book{{Fence: under(epoch), Target: on.Target,
 			Node: "n2", Window: charged.Buckets[0].Cell, Units: 5}})[0])
-		refund(t, s, algorithms.Refund{Fence: under(epoch), Receipt: RefundKey(Whole, "r"), Once: OnceKey(Whole, "o"),
+		refund(t, s, algorithms.Settle{Fence: under(epoch), Receipt: SettleKey(Whole, "r"), Once: OnceKey(Whole, "o"),
 			At: charged.Now, Cost: 10, Charges: []algorithms.Charge{{Target: on.Target,
 				Cell: charged.Buckets[0].Cell}}})
 		if got := inspect(t, s, "k", of); got.Used != 25 || len(got.Rows) != 1 {

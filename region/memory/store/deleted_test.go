@@ -17,8 +17,8 @@ func TestADeletionIsMetByWhoKnewTheBucket(t *testing.T) {
 		at quantity.StoreTime) algorithms.Status{
 		"refund": func(t *testing.T, s *Store, known, at quantity.StoreTime) algorithms.Status {
 			b := target("k", 100)
-			got, err := s.Refund(t.Context(), algorithms.Refund{Fence: under(epoch),
-				Receipt: RefundKey(Whole, "r"), Once: OnceKey(Whole, "none"),
+			got, err := s.Settle(t.Context(), algorithms.Settle{Fence: under(epoch),
+				Receipt: SettleKey(Whole, "r"), Once: OnceKey(Whole, "none"),
 				At: at, Cost: 1, Charges: []algorithms.Charge{{Target: algorithms.Target{Key: b.Key,
 					Terms: recovered(), ExistsUntil: known},
 					Cell: quantity.Cell(int64(at) / long)}}})
@@ -53,7 +53,7 @@ func TestADeletionIsMetByWhoKnewTheBucket(t *testing.T) {
 					d.Now); got != algorithms.StatusLost {
 					t.Errorf("%s: %s, want %s", name, got, algorithms.StatusLost)
 				}
-				if n := client.Exists(t.Context(), RefundKey(Whole, "r")).Val(); n != 0 {
+				if n := client.Exists(t.Context(), SettleKey(Whole, "r")).Val(); n != 0 {
 					t.Error("the receipt is remembered, though nothing was given back")
 				}
 				if d := decide(t, s, c); d.Status != algorithms.StatusLost {

@@ -26,7 +26,7 @@ func TestKeysEndByTheMark(t *testing.T) {
 	at := func(moment time.Time) { now = moment; d.Set(moment) }
 	of := algorithms.Terms{Kind: algorithms.FixedWindow, Window: window.Microseconds(),
 		Cell: window.Microseconds(), Tick: 1, Entitlement: 10}
-	key, once, receipt := BucketKey(Whole, "k"), OnceKey(Whole, "once"), RefundKey(Whole, "r")
+	key, once, receipt := BucketKey(Whole, "k"), OnceKey(Whole, "once"), SettleKey(Whole, "r")
 
 	at(begin.Add(step))
 	decide(t, s, on("other", of, 1)) // the mark is ahead from now on

@@ -72,5 +72,5 @@ func OnceKeyIn(s Shard, once string) string {
 	return OnceKey(s, strings.TrimPrefix(once, OnceKey(ShardOf(once), "")))
 }
 
-// RefundKey returns the key under which the store remembers that a receipt was refunded.
-func RefundKey(s Shard, receipt string) string { return string(s) + ":r:" + receipt }
+// SettleKey returns the key under which the store remembers that a receipt was settled.
+func SettleKey(s Shard, receipt string) string { return string(s) + ":r:" + receipt }

@@ -63,8 +63,8 @@ func on(id string, of algorithms.Terms, costs ...quantity.Units) algorithms.Deci
 
 // refundOf is a call that takes back what one decision charged.
 func refundOf(receipt string, d algorithms.Decided, cost quantity.Units,
-	charged ...algorithms.LimitTarget) algorithms.Refund {
-	c := algorithms.Refund{Fence: under(epoch), Receipt: RefundKey(Whole, receipt),
+	charged ...algorithms.LimitTarget) algorithms.Settle {
+	c := algorithms.Settle{Fence: under(epoch), Receipt: SettleKey(Whole, receipt),
 		Once: OnceKey(Whole, "none"), At: d.Now, Cost: cost}
 	for i, b := range charged {
 		c.Charges = append(c.Charges,
@@ -74,9 +74,9 @@ func refundOf(receipt string, d algorithms.Decided, cost quantity.Units,
 	return c
 }
 
-func refund(t testing.TB, s *Store, c algorithms.Refund) algorithms.Refunded {
+func refund(t testing.TB, s *Store, c algorithms.Settle) algorithms.Settled {
 	t.Helper()
-	r, err := s.Refund(t.Context(), c)
+	r, err := s.Settle(t.Context(), c)
 	if !Answered(err) {
 		t.Fatal(err)
 	}
@@ -177,11 +177,11 @@ func TestRefundOnBoth(t *testing.T) {
 		keys := []string{TokenKey(Whole)}
 		for _, k := range algorithms.Kinds {
 			of, id, receipt := termsOf(k), string(k), "n1:1:"+string(k)
-			keys = append(keys, BucketKey(Whole, id), RefundKey(Whole, receipt))
+			keys = append(keys, BucketKey(Whole, id), SettleKey(Whole, receipt))
 			d := decide(t, s, on(id, of, 4))
-			want := algorithms.Back{Units: 4}
+			want := algorithms.SettledCharge{Back: 4}
 			if k == algorithms.LeakyBucket {
-				want = algorithms.Back{Refusal: algorithms.TurnPromised}
+				want = algorithms.SettledCharge{Refusal: algorithms.TurnPromised}
 			}
 			c := refundOf(receipt, d, 4, on(id, of).Buckets...)
 			first := refund(t, s, c)
@@ -194,12 +194,12 @@ func TestRefundOnBoth(t *testing.T) {
 				again.Charges[0] != want {
 				t.Errorf("%s, again: %+v, want %+v", k, again, first)
 			}
-			if got := inspect(t, s, id, of).Used; got != 4-want.Units {
+			if got := inspect(t, s, id, of).Used; got != 4-want.Back {
 				t.Errorf("%s: %d used", k, got)
 			}
 			least := refundableUntil(of, d.Now) + algorithms.KeySlack
 			between(t, "the memory of a refund of "+string(k),
-				endsAt(t, client, RefundKey(Whole, receipt)), least, least.Add(of.Window))
+				endsAt(t, client, SettleKey(Whole, receipt)), least, least.Add(of.Window))
 			least = weighsUntil(of, d.Now) + algorithms.KeySlack
 			between(t, "the hash of "+string(k), endsAt(t, client, BucketKey(Whole, id)), least,
 				least.Add(3*of.Window))
@@ -243,8 +243,8 @@ func TestRefundOfSeveralBuckets(t *testing.T) {
 		d := decide(t, s, all)
 		c := refundOf("all", d, 3, all.Buckets...)
 		c.Charges[0].Cell -= 1 // a cell that is over
-		want := []algorithms.Back{{Refusal: algorithms.NoLongerWeighs}, {Units: 3}, {Units: 3},
-			{Units: 3}, {Refusal: algorithms.TurnPromised}}
+		want := []algorithms.SettledCharge{{Refusal: algorithms.NoLongerWeighs}, {Back: 3}, {Back: 3},
+			{Back: 3}, {Refusal: algorithms.TurnPromised}}
 		for _, repeated := range []bool{false, true} {
 			got := refund(t, s, c)
 			if got.Status != algorithms.StatusOK || got.Repeated != repeated ||
@@ -253,13 +253,13 @@ func TestRefundOfSeveralBuckets(t *testing.T) {
 			}
 		}
 		for i, k := range algorithms.Kinds {
-			if got := inspect(t, s, string(k), termsOf(k)).Used; got != 3-want[i].Units {
+			if got := inspect(t, s, string(k), termsOf(k)).Used; got != 3-want[i].Back {
 				t.Errorf("%s: %d used", k, got)
 			}
 		}
 		least := refundableUntil(termsOf(algorithms.SlidingWindowCounter), d.Now) +
 			algorithms.KeySlack
-		between(t, "the memory of a refund", endsAt(t, client, RefundKey(Whole, "all")), least,
+		between(t, "the memory of a refund", endsAt(t, client, SettleKey(Whole, "all")), least,
 			least.Add(2*long))
 	})
 }
@@ -292,7 +292,7 @@ func TestRefundAndResetAreGuarded(t *testing.T) {
 			got.Free != 6 {
 			t.Errorf("reset: %+v", got)
 		}
-		if got := refund(t, s, c); got.Charges[0].Units != 0 {
+		if got := refund(t, s, c); got.Charges[0].Back != 0 {
 			t.Errorf("a refund of what was reset: %+v", got)
 		}
 		if got := inspect(t, s, "k", of); got.Used != 0 || got.Free != 10 {

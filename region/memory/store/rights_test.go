@@ -21,7 +21,7 @@ func TestScriptCommands(t *testing.T) {
 	called := map[string]bool{}
 	for _, s := range []algorithms.Script{algorithms.DecideScript, algorithms.LendScript,
 		algorithms.CreditScript, algorithms.InspectScript,
-		algorithms.RefundScript, algorithms.ResetScript, algorithms.RecallScript,
+		algorithms.SettleScript, algorithms.ResetScript, algorithms.RecallScript,
 		algorithms.RestoreScript, algorithms.BookScript, algorithms.AssignScript,
 		algorithms.OpenScript, algorithms.AdoptScript, algorithms.NoteScript,
 		algorithms.NodesScript} {

@@ -321,8 +321,8 @@ func TestIdentity(t *testing.T) {
 	suite.Must(t, errors.Join(client.ReplicaOf(t.Context(), "127.0.0.1", "1").Err(),
 		client.ReplicaOf(t.Context(), "NO", "ONE").Err()))
 	allAre(t, s, "k", algorithms.StatusUnknown)
-	if got, err := s.Refund(t.Context(), algorithms.Refund{Fence: under(epoch),
-		Receipt: RefundKey(Whole, "r"), Once: OnceKey(Whole, "none"), Cost: 1}); !errors.Is(err,
+	if got, err := s.Settle(t.Context(), algorithms.Settle{Fence: under(epoch),
+		Receipt: SettleKey(Whole, "r"), Once: OnceKey(Whole, "none"), Cost: 1}); !errors.Is(err,
 		ErrUnknownStore) {
 		t.Errorf("refund: %+v, %v", got, err)
 	}

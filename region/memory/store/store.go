@@ -108,17 +108,17 @@ func (s *Store) Inspect(ctx context.Context, c algorithms.Inspect) (algorithms.I
 	return r[0].Value, r[0].Err
 }
 
-// Refund takes back what one decision charged. Of the call's fence only the epoch need be set.
-func (s *Store) Refund(ctx context.Context, c algorithms.Refund) (algorithms.Refunded, error) {
-	r := s.Refunds(ctx, []algorithms.Refund{c})
+// Settle settles what one decision charged. Of the call's fence only the epoch need be set.
+func (s *Store) Settle(ctx context.Context, c algorithms.Settle) (algorithms.Settled, error) {
+	r := s.Settles(ctx, []algorithms.Settle{c})
 	return r[0].Value, r[0].Err
 }
 
-// Refunds takes back what several decisions charged, in one round trip. Of the calls' fences only
+// Settles settles what several decisions charged, in one round trip. Of the calls' fences only
 // the epoch need be set.
-func (s *Store) Refunds(ctx context.Context,
-	calls []algorithms.Refund) []Result[algorithms.Refunded] {
-	return run[algorithms.Refund, algorithms.Refunded](ctx, s, calls)
+func (s *Store) Settles(ctx context.Context,
+	calls []algorithms.Settle) []Result[algorithms.Settled] {
+	return run[algorithms.Settle, algorithms.Settled](ctx, s, calls)
 }
 
 // Reset clears the use of one bucket. Of the call's fence only the epoch need be set.

@@ -237,14 +237,14 @@ var worsts = []worst{
 		return algorithms.Book{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]),
 			Terms: on[0].terms}, Node: "n1", Window: window, Units: 5}
 	}},
-	{body: "refund", script: algorithms.RefundScript, call: refundsMiddle},
-	{body: "refund, many buckets", script: algorithms.RefundScript, more: true,
+	{body: "refund", script: algorithms.SettleScript, call: refundsMiddle},
+	{body: "refund, many buckets", script: algorithms.SettleScript, more: true,
 		call: refundsMiddle},
 }
 
 // refundsMiddle takes back a charge that lies in the middle of a log.
 func refundsMiddle(st *stage, on []bucket, cell quantity.Cell) scripted {
-	c := algorithms.Refund{Fence: under(epoch), Receipt: RefundKey(Whole, on[0].id),
+	c := algorithms.Settle{Fence: under(epoch), Receipt: SettleKey(Whole, on[0].id),
 		Once: OnceKey(Whole, "none"), Cost: 1, At: st.middle}
 	if c.At == 0 {
 		c.At = inspect(st.b, st.Store, on[0].id, on[0].terms).Now
@@ -283,7 +283,7 @@ func (w worst) each(st *stage, kind algorithms.Kind, times int, run func(scripte
 			}
 			on = append(on, to)
 		}
-		client.Del(context.Background(), RefundKey(Whole, on[0].id))
+		client.Del(context.Background(), SettleKey(Whole, on[0].id))
 		run(w.call(st, on, inspect(st.b, st.Store, on[0].id, on[0].terms).State.Cell))
 	}
 }

@@ -292,6 +292,7 @@ func values(l *policy.Limit, d *policy.Document) (all map[string]string, names [
 	if l.MaxDebt > 0 {
 		say("max_debt", fmt.Sprint(l.MaxDebt))
 	}
+	say("settle_within", policy.FormatWindow(l.SettleWithin))
 	if a := l.Assign; a != nil {
 		say("assign ttl", policy.FormatWindow(a.TTL))
 		say("assign no_assignment", fmt.Sprint(a.NoAssignment))

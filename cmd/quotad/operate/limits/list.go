@@ -73,8 +73,9 @@ type listedLimit struct {
 	Consistency  policy.Consistency `json:"consistency"`
 	Charge       policy.Charge      `json:"charge"`
 	MaxDebt      quantity.Units     `json:"max_debt,omitempty"` // in each region
-	Entitlements map[string]units   `json:"entitlements"`       // by region
-	Bursts       map[string]units   `json:"bursts,omitempty"`   // by region
+	SettleWithin string             `json:"settle_within"`
+	Entitlements map[string]units   `json:"entitlements"`     // by region
+	Bursts       map[string]units   `json:"bursts,omitempty"` // by region
 }
 
 // listedAssign is what a limit says of Envoys: its entitlements and bursts are without their units.
@@ -109,7 +110,8 @@ func listed(l *policy.Limit, regions []string) listedLimit {
 	listed := listedLimit{Name: l.Name, Domain: l.Domain, Key: l.Key, Algorithm: l.Algorithm,
 		Limit:  l.Limit,
 		Window: windowWords(l), Burst: l.Burst, Cell: cellWords(l), Home: l.Home(),
-		Shadow: l.Shadow, Consistency: l.Consistency, Charge: l.Charge, MaxDebt: l.MaxDebt}
+		Shadow: l.Shadow, Consistency: l.Consistency, Charge: l.Charge, MaxDebt: l.MaxDebt,
+		SettleWithin: policy.FormatWindow(l.SettleWithin)}
 	if l.Reserve() > 0 {
 		listed.Reserve = json.Number(l.Reserve().String())
 	}

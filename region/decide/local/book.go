@@ -9,13 +9,13 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// maxSettled bounds what one call of Settle charges.
-const maxSettled = 1024
+// maxBooked bounds what one call of Book charges.
+const maxBooked = 1024
 
-// Settle charges in the store what this node admitted without it, under the document in force.
+// Book charges in the store what this node admitted without it, under the document in force.
 // A spend whose bucket is no longer in that document counts nowhere and is dropped.
-func (p *Part) Settle(ctx context.Context) {
-	all := p.unsettled(maxSettled)
+func (p *Part) Book(ctx context.Context) {
+	all := p.unsettled(maxBooked)
 	if len(all) == 0 || p.tenure.Generation() == 0 {
 		return
 	}
@@ -44,13 +44,13 @@ func (p *Part) Settle(ctx context.Context) {
 	}
 }
 
-// SettleAll charges in the store everything that this node admitted without it, before the node
+// BookAll charges in the store everything that this node admitted without it, before the node
 // ends. The error says how many units could not be charged.
-func (p *Part) SettleAll(ctx context.Context) error {
+func (p *Part) BookAll(ctx context.Context) error {
 	left := p.Status().Unbooked
-	// One call of Settle charges a bounded number of spends.
+	// One call of Book charges a bounded number of spends.
 	for before := left + 1; left > 0 && left < before; {
-		p.Settle(ctx)
+		p.Book(ctx)
 		before, left = left, p.Status().Unbooked
 	}
 	if left > 0 {
@@ -99,9 +99,9 @@ func (p *Part) settled(b unbooked) (units quantity.Units) {
 	return units
 }
 
-// SettleAnew has all spends charged once more, because the store may have lost what it charged. A
+// BookAnew has all spends charged once more, because the store may have lost what it charged. A
 // store that lost nothing charges nothing twice.
-func (p *Part) SettleAnew() {
+func (p *Part) BookAnew() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range p.windows {

@@ -40,7 +40,7 @@ func TestUnbookedTakesTurns(t *testing.T) {
 			got.Units != 2*accounts {
 			t.Errorf("told of %d of %d buckets, then %+v", len(told), 2*accounts, got)
 		}
-		n.SettleAnew()
+		n.BookAnew()
 		if got := n.Status(); got.Unbooked != 2*accounts ||
 			len(n.unsettled(1000)) != 2*accounts {
 			t.Errorf("after a loss %+v", got)

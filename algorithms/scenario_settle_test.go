@@ -9,25 +9,25 @@ import (
 )
 
 // charged admits a cost and returns the receipt for it.
-func (p *party) charged(receipt string, cost quantity.Units) Refund {
+func (p *party) charged(receipt string, cost quantity.Units) Settle {
 	p.Helper()
 	p.admits(cost)
-	return Refund{Receipt: receipt, At: *p.now, Cost: cost,
+	return Settle{Receipt: receipt, At: *p.now, Cost: cost,
 		Charges: []Charge{{Target: Target{Key: "k", Terms: p.terms},
 			Cell: CellAt(*p.now, p.terms.Cell)}}}
 }
 
 // takesBack refunds a receipt and checks what became of it.
-func (p *party) takesBack(c Refund, units quantity.Units, refusal Refusal) (repeated bool) {
+func (p *party) takesBack(c Settle, units quantity.Units, refusal Refusal) (repeated bool) {
 	p.Helper()
 	c.Fence = p.guard()
-	g := p.Refund(*p.now, c)
+	g := p.Settle(*p.now, c)
 	if g.Status != StatusOK {
 		p.Fatalf("%s, at %d: refund: %s", p.name, p.after(), g.Status)
 	}
-	if got := g.Charges[0]; got.Units != units || got.Refusal != refusal {
+	if got := g.Charges[0]; got.Back != units || got.Refusal != refusal {
 		p.Errorf("%s, at %d: %d units given back, refused because %q; want %d, %q", p.name,
-			p.after(), got.Units, got.Refusal, units, refusal)
+			p.after(), got.Back, got.Refusal, units, refusal)
 	}
 	return g.Repeated
 }

@@ -28,6 +28,7 @@ type Decision struct {
 	Allowed    bool
 	Reason     quotadv1.Reason
 	Limit      string // the limit that decided; empty if none applies
+	Algorithm  string // of that limit
 	LimitUnits int64  // of that limit, over all regions
 	// Remaining is the units left in the region after the request. FromMemory: of what the client
 	// knows.
@@ -168,7 +169,7 @@ func (c *Client) Settle(ctx context.Context, receipt string, used int64) (Settle
 }
 
 func decisionOf(m *quotadv1.Decision) Decision {
-	return Decision{Allowed: m.GetAllowed(), Reason: m.GetReason(), Limit: m.GetLimit(),
+	return Decision{Allowed: m.GetAllowed(), Reason: m.GetReason(), Limit: m.GetLimit(), Algorithm: m.GetAlgorithm(),
 		LimitUnits: m.GetLimitUnits(), Remaining: m.GetRemaining(),
 		ResetAfter: m.GetResetAfter().AsDuration(), RetryAfter: m.GetRetryAfter().AsDuration(),
 		Delay: m.GetDelay().AsDuration(), Cell: m.GetCell(), AtUs: m.GetAtUs(),

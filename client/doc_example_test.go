@@ -6,7 +6,7 @@ import (
 	"github.com/quotad/quotad/client"
 )
 
-// The lines of docs/how-to/go-client.md. The nodes of its addresses do not exist.
+// The lines of docs/how-to/go-client.md and docs/how-to/language-models.md. The nodes of its addresses do not exist.
 
 func askNode(ctx context.Context) bool {
 	limits, err := client.Dial(client.Options{}, "quotad-1:8081", "quotad-2:8081") // nodes of its region
@@ -31,5 +31,41 @@ func decideInMemory(ctx context.Context) bool {
 	return serve
 }
 
-// Both compile with the client as it is.
+func reserveAndSettle(ctx context.Context, limits *client.Client, model func(most int64) (used int64)) error {
+	user := map[string]string{"user": "7"}
+	d, err := limits.Check(ctx, client.Request{Domain: "llm", Descriptors: user,
+		Cost: 4000, Receipt: true}) // the most that the answer can take
+	if err != nil || !d.Allowed {
+		return err // d.RetryAfter
+	}
+	used := model(4000)
+	_, err = limits.Settle(context.WithoutCancel(ctx), d.Receipt, used) // also if the caller has gone
+	return err
+}
+
+func chargeAfterwards(ctx context.Context, limits *client.Client, model func() (used int64)) error {
+	user := map[string]string{"user": "7"}
+	d, err := limits.Check(ctx, client.Request{Domain: "llm", Descriptors: user, Question: true})
+	if err != nil || !d.Allowed {
+		return err // d.RetryAfter
+	}
+	used := model()
+	_, err = limits.Report(context.WithoutCancel(ctx), client.Request{Domain: "llm", Descriptors: user,
+		Cost: used, ID: "answer-1"}) // with an id of its own it can be sent again
+	return err
+}
+
+func meterAStream(ctx context.Context, limits *client.Client, tokens <-chan int64) error {
+	m := limits.Meter("llm", map[string]string{"user": "7"}, 200) // 200 tokens at a time
+	defer m.Close(context.WithoutCancel(ctx))
+	for n := range tokens {
+		if d, err := m.Use(ctx, n); err != nil || !d.Allowed {
+			return err // end the stream: nothing is left
+		}
+	}
+	return nil
+}
+
+// All compile with the client as it is.
 var _ = []func(context.Context) bool{askNode, decideInMemory}
+var _, _, _ = reserveAndSettle, chargeAfterwards, meterAStream

@@ -40,7 +40,6 @@ const eventsRead = "sse_to_metadata.resp.json.metadata_added"
 // llm answers as services of language models do. It is the app behind an Envoy.
 type llm struct {
 	*app
-	mu      sync.Mutex
 	holding int
 	told    int           // tokens that answers to /spend and /held named, before they ended
 	release chan struct{} // closed: what is held ends
@@ -58,10 +57,10 @@ func startLLM(t *testing.T) *llm {
 
 // ServeHTTP answers by the path. tokens is a parameter of /spend and of /held, whose answer waits for let.
 func (m *llm) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	m.app.mu.Lock()
+	m.mu.Lock()
 	m.counts[r.URL.Path]++
 	m.counts[""]++
-	m.app.mu.Unlock()
+	m.mu.Unlock()
 	tokens, _ := strconv.Atoi(r.FormValue("tokens"))
 	switch r.URL.Path {
 	case "/spend":

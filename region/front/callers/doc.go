@@ -9,7 +9,7 @@
 // were not decided:
 //
 //	InvalidArgument     bad input; google.rpc.BadRequest names the fields
-//	FailedPrecondition  a receipt that this region cannot refund
+//	FailedPrecondition  a receipt that this region cannot settle
 //	Unavailable         the store cannot be read; or the node had no time for the call, a batch as a
 //	                    whole: nothing was charged, and google.rpc.RetryInfo says when to come again
 //	Canceled, DeadlineExceeded
@@ -28,7 +28,8 @@
 //	POST /v1/check            200 allowed, 429 denied, 503 denied because the store failed, or
 //	                          undecided (reason queue_full) if the node had no time for it;
 //	                          charges if allowed. With a request_id it is safe to send twice.
-//	                          "receipt": true asks for the receipt that /v1/refund takes
+//	                          "receipt": true asks for the receipt that /v1/settle takes,
+//	                          "question": true whether a use may begin, and charges nothing
 //	POST /v1/check-batch      {"requests": [...]}, 1 to 1,000 of what /v1/check takes: 200 with
 //	                          {"decisions": [...]}; a bad request is answered alone, with reason
 //	                          invalid_request and a problem
@@ -36,7 +37,8 @@
 //	                          false; charges nothing, and takes neither request_id nor receipt
 //	     /v1/authz            any method, from a proxy: may its client's request pass? See
 //	                          Server.authz
-//	POST /v1/refund           {"receipt": ...}: gives back what a check charged, once; 409 if this
+//	POST /v1/report           200 with the decision; charges what a use cost, whatever is left
+//	POST /v1/settle           {"receipt": ..., "used": ...}: settles what a check charged, once; 409 if this
 //	                          region cannot
 //	GET  /v1/openapi.yaml     these paths as OpenAPI, also on the admin listener
 //	GET  /livez, /readyz      the process runs; it may be sent requests

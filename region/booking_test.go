@@ -86,7 +86,7 @@ func TestLocalSpendingIsBooked(t *testing.T) {
 					}
 					// as if the answer to the charge had been lost
 					n.limiter.Changed(tenure.Change{Anew: true})
-					time.Sleep(2 * region.SettleEvery)
+					time.Sleep(2 * region.BookEvery)
 				}
 				cut()
 				if got := n.spends(t, q, 200); got != 0 {

@@ -12,7 +12,7 @@ import (
 // What tests of package region_test see of a node.
 const (
 	FewestMembers = fewestMembers
-	SettleEvery   = settleEvery
+	BookEvery     = bookEvery
 )
 
 // AheadReady is the part of Ready that is about clocks.

@@ -334,7 +334,7 @@ func (n *Node) Forget(now time.Time) {
 }
 
 const (
-	settleEvery     = 200 * time.Millisecond
+	bookEvery       = 200 * time.Millisecond
 	checkpointEvery = time.Second / 2
 )
 
@@ -342,11 +342,11 @@ const (
 // without it, until ctx ends.
 func (n *Node) keepBooks(ctx context.Context) {
 	written := time.Now()
-	repeat.Every(ctx, settleEvery, func(now time.Time) {
+	repeat.Every(ctx, bookEvery, func(now time.Time) {
 		n.books.Lock()
 		n.limiter.Local().Book(ctx)
 		// If the disk is slow, ticks are lost.
-		if now.Sub(written) >= checkpointEvery-settleEvery/2 {
+		if now.Sub(written) >= checkpointEvery-bookEvery/2 {
 			written = now
 			n.rights.Checkpoint(ctx, false)
 		}

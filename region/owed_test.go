@@ -71,6 +71,37 @@ func TestCostsKnownAfterwards(t *testing.T) {
 	}
 }
 
+// One use costs more than there is left in the world. The others cover what its region owes at once, although
+// nobody asks there any more.
+func TestWhatIsOwedIsCoveredAtOnce(t *testing.T) {
+	for _, kind := range owing {
+		t.Run(string(kind), func(t *testing.T) {
+			limit := fmt.Sprintf("name: tokens, algorithm: %s, limit: 1000, window: 1h, charge: always, lending_limit: 1", kind)
+			started(t, documents.Parse(t, 1, fourHundred, limit), []string{"ap/n1", "eu/n1", "us/n1"}, func(t *testing.T, c *cluster) {
+				us, q := c.running["us/n1"], request("a")
+				for range 39 { // slowly, so that no more is borrowed than is used
+					us.reports(t, q, 10)
+					time.Sleep(4 * time.Second)
+				}
+				time.Sleep(15 * time.Second) // what it used is no demand any more
+				free := us.check(t, q).Remaining
+				if !us.asks(t, q) {
+					t.Fatal("something is left")
+				}
+				if d := us.reports(t, q, 800); d.Owed != 800-free || free >= 400 {
+					t.Errorf("%d were left: %+v", free, d)
+				}
+				time.Sleep(2*oneWay + 400*time.Millisecond) // a round trip and two ticks
+				for _, name := range []string{"ap/n1", "eu/n1", "us/n1"} {
+					if c.running[name].asks(t, q) {
+						t.Errorf("%s says yes", name)
+					}
+				}
+			})
+		})
+	}
+}
+
 // Charges that nobody asked about, all of them denied, draw no units of other regions.
 func TestAFloodOfChargesDrawsNothing(t *testing.T) {
 	for _, kind := range owing {

@@ -29,7 +29,12 @@ as of a window that is over, and turns in the queue of a leaky_bucket are neithe
 
 Exit codes: 0 settled, now or before, 1 nothing could be given back or charged, 5 no node answers, 2 bad usage or no receipt.`,
 		Example: "  quotad settle \"$receipt\" 0\n  quotad settle --addr http://10.0.0.7:8080 -o json \"$receipt\" 700",
-		Args:    cobra.ExactArgs(2),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return exit.Usage(fmt.Errorf(`name one receipt of quotad check --receipt and what was used, as in %s "$receipt" 700`, cmd.CommandPath()))
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			used, err := strconv.ParseInt(args[1], 10, 64)
 			if err != nil || used < 0 {

@@ -120,3 +120,31 @@ func TestNothingIsSpentThatCannotBeRemembered(t *testing.T) {
 		}
 	})
 }
+
+// A charge that is kept claims nothing. What is spent after it is claimed before, so that it is not spent
+// again in the next life. The kept charge takes its part, and nothing of a reserve.
+func TestAKeptChargeClaimsNothing(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		all, n := born(t, "name: minute, limit: 100, window: 1m, lending_limit: 0.5, charge: always")
+		charge := n.charges("api", map[string]string{"account": "a"}, 20)[0]
+		if s, kept := n.Keep(charge); !kept || !s.Admitted || s.Left != 30 {
+			t.Errorf("a charge of 20: %+v, kept %v", s, kept)
+		}
+		if got := n.admits("a", 100); got != 30 {
+			t.Errorf("%d admitted beside it, want 30", got)
+		}
+		if s, _ := n.Keep(charge); s.Admitted || s.Owed != 20 {
+			t.Errorf("20 more: %+v", s)
+		}
+		if got := n.Status().Unbooked; got != 70 {
+			t.Errorf("%d are to be booked, want 70", got)
+		}
+		n = all.next(n)
+		if got := n.admits("a", 1); got != 0 {
+			t.Errorf("the next life spends again: %d", got)
+		}
+		if s, kept := n.Keep(charge); !kept || s.Admitted || s.Owed != 20 {
+			t.Errorf("a charge of 20 in the next life, of whose part nothing is known: %+v, kept %v", s, kept)
+		}
+	})
+}

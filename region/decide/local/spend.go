@@ -63,11 +63,14 @@ func (p *Part) Spend(all []Charge, commit bool) (s Spent) {
 // the window has just ended: then the charge is lost.
 func (p *Part) Keep(c Charge) (s Spent, kept bool) {
 	now, part := p.now(), p.of(c.Applied)
-	k, _, full := p.look(c.Applied, now)
+	k, fresh, full := p.look(c.Applied, now)
 	s.Reset = p.untilEnd(k, now)
 	if full {
 		s.Owed = c.Cost
 		return s, false
+	}
+	if fresh && p.spentBefore(claiming{c.Bucket.ID, k}) {
+		part = 0
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,6 +85,15 @@ func (p *Part) Keep(c Charge) (s Spent, kept bool) {
 	p.keep(k, c.Bucket.ID, c.Cost)
 	p.admitted.Add(float64(c.Cost))
 	return s, true
+}
+
+// spentBefore reports whether an earlier life of the node may have spent its part of a bucket.
+func (p *Part) spentBefore(of claiming) bool {
+	if p.claims == nil {
+		return false
+	}
+	before, err := p.claims.before(of)
+	return err != nil || before
 }
 
 // untilEnd returns the time until a window ends.

@@ -19,7 +19,7 @@ var leftOut = map[protoreflect.FullName]bool{
 	"quotad.v1.BucketInRegion.envoys":  true,
 	"quotad.v1.HeldLimit.match":        true,
 	"quotad.v1.OverviewResponse.loads": true,
-	"quotad.v1.Settled.reason":        true,
+	"quotad.v1.Settled.reason":         true,
 }
 
 // Member returns the name of a field's member, and whether each object has it.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/quotad/quotad/algorithms"
@@ -18,9 +19,6 @@ import (
 // meaning without it.
 func owe(p *Plan) {
 	random := p.random(forOwing, 0)
-	if strings.Contains(p.Document, "algorithm: leaky_bucket") && strings.Count(p.Document, "domain: api,") > 1 {
-		return // a use that meets a queue, too, is decided in two calls
-	}
 	lines := strings.Split(p.Document, "\n")
 	for i, line := range lines {
 		if !strings.Contains(line, "algorithm: ") || strings.Contains(line, "leaky_bucket") ||
@@ -39,6 +37,12 @@ func owe(p *Plan) {
 // owes reports whether a limit is charged always.
 func (l *limit) owes() bool { return l.policy.Charge == policy.ChargeAlways }
 
+// owes reports whether all limits of a domain are charged always. A use that meets others, too, is charged
+// in two calls, of which one may wait.
+func (w *world) owes(domain string) bool {
+	return !slices.ContainsFunc(w.concern(domain, 0), func(b *bucket) bool { return !b.limit.owes() })
+}
+
 // use is a use on its way whose cost is known only afterwards.
 type use struct {
 	o   *offering
@@ -50,7 +54,7 @@ type use struct {
 // Some are asked about, some charged without, and the others stay what they are.
 func (o *offering) begin(n *node, rq *request, key int) (asks bool) {
 	w, l := o.w, o.w.limits[o.act.Limit%len(o.w.limits)]
-	if !l.owes() || o.act.Do == Flood || rq.q.Cost < 1 || rq.q.Cost > algorithms.MaxUnits {
+	if !w.owes(l.policy.Domain) || o.act.Do == Flood || rq.q.Cost < 1 || rq.q.Cost > algorithms.MaxUnits {
 		return true
 	}
 	u := &use{o, n, key}
@@ -129,14 +133,16 @@ func (n *node) charged(rq *request, said stepped.Said) {
 	for _, b := range rq.buckets {
 		own, owed := chargeOf(d, b)
 		switch {
+		case own.Repeated: // the store remembers it, and did not look at the bucket
+			continue
 		case own.At != 0 && !n.lostSince(rq):
 			n.uses(b)
 		case n.r.reached(b) && !n.r.refuses(): // the reply may have been lost
 			n.mayUse(b)
 		}
 		w.counts.Owed += int64(owed)
-		if own.At == 0 || own.Repeated || b.limit.policy.Shadow || owed >= rq.q.Cost {
-			continue // kept until the store can be charged, charged before, or nothing of it fitted
+		if own.At == 0 || b.limit.policy.Shadow || owed >= rq.q.Cost {
+			continue // kept until the store can be charged, or nothing of it fitted
 		}
 		fitted := *rq
 		fitted.q.Cost -= owed

@@ -127,6 +127,7 @@ func (l *Limiter) chargeAlways(ctx context.Context, q Request, r *report) {
 		if errs[n] == nil && said[n].Err == nil {
 			d = l.judge(one, said[n])
 			r.states[i] = one.states(l.rights, said[n], 0)[0]
+			r.states[i].Earlier = d.Repeated
 			l.metrics.sentAgain(said[n].Decided)
 		} else {
 			d = l.keep(a, cost)

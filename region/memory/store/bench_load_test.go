@@ -60,18 +60,23 @@ var loads = []load{
 		bring: used(usual), call: denies(usual, 1)},
 	{name: "denied 10000 of 10000", only: logOnly, limit: large / 2, calls: 5, units: 1,
 		bring: used(large / 2), call: denies(large/2, 1)},
-	{name: "refund after 10000", only: logOnly, limit: large, calls: 5, units: 1,
-		bring: used(large / 2), call: refunds},
-	{name: "refund", only: refunding, limit: usual, calls: 200, units: 1, bring: used(usual / 2),
-		call: refunds},
+	{name: "question", only: owing, limit: usual, calls: 200, units: 1, bring: used(1), call: charges(false)},
+	{name: "charge", only: owing, limit: usual, calls: 200, units: 1, bring: used(1), call: charges(true)},
+	{name: "charge, owed", only: owing, limit: usual, calls: 200, units: 1, bring: used(usual), call: charges(true)},
+	{name: "given back after 10000", only: logOnly, limit: large, calls: 5, units: 1,
+		bring: used(large / 2), call: settles(0)},
+	{name: "given back", only: owing, limit: usual, calls: 200, units: 1, bring: used(usual / 2),
+		call: settles(0)},
+	{name: "charged beyond", only: owing, limit: usual, calls: 200, units: 1, bring: used(usual / 2),
+		call: settles(2)},
 	{name: "lend", limit: usual, calls: 200, units: 1, bring: moved(lends), call: lends},
 	{name: "credit", limit: usual, calls: 200, units: 1, bring: moved(credits), call: credits},
 }
 
 var sliding = only{algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog}
 
-// refunding are the kinds whose charges can be refunded; a turn in a queue cannot.
-var refunding = only{algorithms.FixedWindow, algorithms.SlidingWindowCounter,
+// owing are the kinds that may owe, and whose charges can be given back; a turn in a queue cannot.
+var owing = only{algorithms.FixedWindow, algorithms.SlidingWindowCounter,
 	algorithms.SlidingWindowLog, algorithms.TokenBucket}
 
 // used brings a bucket to where the given units were admitted one by one.
@@ -130,16 +135,30 @@ func credits(st *stage, on bucket, n quantity.Units) (quantity.Cell, bool) {
 	return cell, g.Status == algorithms.StatusOK && g.Row.Borrowed == n
 }
 
-// refunds takes back a unit that was charged not long ago, which a log looks for.
-func refunds(st *stage, on bucket, _ quantity.Units) (quantity.Cell, bool) {
+// charges asks about a unit whose cost is known only afterwards, or charges it whatever is left.
+func charges(commit bool) func(*stage, bucket, quantity.Units) (quantity.Cell, bool) {
+	return func(st *stage, on bucket, _ quantity.Units) (quantity.Cell, bool) {
+		d := must(st.b, st.Decide(context.Background(), []algorithms.Decide{{Fence: under(epoch), Commit: commit,
+			Costs: []quantity.Units{1}, Buckets: []algorithms.LimitTarget{{Always: commit, MostOwed: usual,
+				Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms}}}}})[0])
+		return d.Buckets[0].Cell, admitted(d) == 1
+	}
+}
+
+// settles settles a unit that was charged not long ago, which a log looks for, by what was used of it.
+func settles(used quantity.Units) func(*stage, bucket, quantity.Units) (quantity.Cell, bool) {
+	return func(st *stage, on bucket, _ quantity.Units) (quantity.Cell, bool) { return st.settle(on, used) }
+}
+
+func (st *stage) settle(on bucket, used quantity.Units) (quantity.Cell, bool) {
 	now := quantity.StoreTime(time.Now().UnixMicro())
 	cell := quantity.Cell(int64(now) / on.terms.Cell)
 	st.named++
 	r, err := st.Settle(context.Background(), algorithms.Settle{Fence: under(epoch),
 		Receipt: SettleKey(Whole, strconv.Itoa(st.named)), Once: OnceKey(Whole, "none"),
-		At: now, Cost: 1,
+		At: now, Cost: 1, Used: used,
 		Charges: []algorithms.Charge{{Target: algorithms.Target{Key: BucketKey(Whole, on.id),
-			Terms: on.terms}, Cell: cell}}})
+			Terms: on.terms}, Cell: cell, Until: now.Add(10_000_000), MostOwed: usual}}})
 	if err != nil {
 		st.b.Fatal(err)
 	}

@@ -2,6 +2,8 @@ package region_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -171,6 +173,56 @@ func TestAFloodOfChargesDrawsNothing(t *testing.T) {
 					t.Error("somebody says yes although us owes")
 				}
 			})
+		})
+	}
+}
+
+// TestReserveOrChargeAfterwards has 20 answers a second of 1 to 100 units, each under way for two seconds, of a
+// limit of 10,000: either the most that an answer can be is reserved and settled, or what it was is charged
+// afterwards. Reserved, the limit is never exceeded; charged afterwards, no answer is denied that would have
+// fitted. It prints what each way costs.
+func TestReserveOrChargeAfterwards(t *testing.T) {
+	const limit, most = 10_000, 100
+	for _, reserves := range []bool{true, false} {
+		d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, fmt.Sprintf("name: tokens, limit: %d, window: 1h, charge: always", limit))
+		oneNode(t, d, func(t *testing.T, c *cluster, n *running) {
+			random := rand.New(rand.NewPCG(1, 2))
+			var used, debt, denied quantity.Units
+			var under sync.WaitGroup
+			var mu sync.Mutex
+			for range 300 {
+				time.Sleep(50 * time.Millisecond)
+				units := 1 + quantity.Units(random.IntN(most))
+				q := request("a")
+				if q.Question = !reserves; reserves {
+					q.Cost, q.Receipt = most, true
+				}
+				mu.Lock()
+				if d := n.check(t, q); !d.Allowed {
+					denied += units
+				} else {
+					used += units
+					under.Go(func() {
+						time.Sleep(2 * time.Second)
+						if reserves {
+							_, err := n.Settle(t.Context(), d.Receipt, units)
+							suite.Must(t, err)
+						} else {
+							owed := n.reports(t, request("a"), units).Owed
+							mu.Lock()
+							debt += owed
+							mu.Unlock()
+						}
+					})
+				}
+				mu.Unlock()
+			}
+			under.Wait()
+			falsely := min(denied, max(limit-used, 0))
+			t.Logf("reserves %v: used %d of %d, denied %d, %d of that would have fitted, owed %d", reserves, used, limit, denied, falsely, debt)
+			if reserves && used > limit || !reserves && (falsely > 0 || debt != max(used-limit, 0)) {
+				t.Errorf("used %d, owed %d, falsely denied %d", used, debt, falsely)
+			}
 		})
 	}
 }

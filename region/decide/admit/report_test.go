@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/base/invalid"
@@ -173,4 +174,38 @@ func TestReportWithoutTheStore(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A settled request costs the store nothing once it is settled no more: after one minute and after two of
+// settling, with settle_within: 10s, it has the same keys. TestSettledRequestsCostNothingInTheEnd prints how
+// many.
+func TestSettledRequestsCostNothingInTheEnd(t *testing.T) {
+	suite.Long(t)
+	const perSecond = 1000
+	d := documents.Parse(t, 1, alone, "name: tokens, limit: 1000000000, window: 1h, settle_within: 10s")
+	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		n, operator := c.running["us/n1"], fixtures.Operator(t, c.server)
+		keys := func() int64 {
+			all, err := operator.DBSize(t.Context()).Result()
+			suite.Must(t, err)
+			return all
+		}
+		var after []int64
+		for second := range 120 {
+			for range perSecond {
+				receipt := n.charged(t, cost("a", 40))
+				if _, err := n.receipts.Settle(t.Context(), receipt, 7); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(time.Second)
+			if second == 59 || second == 119 {
+				after = append(after, keys())
+			}
+		}
+		t.Logf("%d settled a second: %d keys after 60 s, %d after 120 s", perSecond, after[0], after[1])
+		if most := int64(12*perSecond + 20); after[0] > most || after[1] > most || after[0] < int64(9*perSecond) {
+			t.Errorf("keys %v, want about %d", after, 10*perSecond)
+		}
+	})
 }

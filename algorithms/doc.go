@@ -50,6 +50,10 @@
 // charged beyond is forgiven. The searches charge two units at any time, of each kind but the
 // leaky_bucket, whose turns are promises.
 //
+// A decision may be settled once, by what was used of it: settle.lua gives back the rest in the cell that
+// it was charged in, as long as use of that cell counts, or charges what is above now, as if by
+// LimitTarget.Always. After a loss nothing is given back: what was restored may not hold the charge.
+//
 // The ledger is a bounded counter (Balegas et al., "Extending Eventually Consistent Cloud Databases
 // for Enforcing Numeric Invariants", 2015) in the spirit of escrow (O'Neil 1986) and the
 // demarcation protocol (Barbara and Garcia-Molina 1992), issued anew for each cell.

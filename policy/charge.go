@@ -102,12 +102,17 @@ func (l *Limit) usualSettle() time.Duration {
 
 // readSettle reads how long a charge may be settled; it returns 0 if it refuses the value.
 func readSettle(v strictyaml.Value) time.Duration {
-	within := readWindow(v)
-	if within != 0 && (within < MinSettle || within > MaxSettle) {
+	text, _ := v.IsText()
+	within, ok := parseWindow(text)
+	switch {
+	case !ok:
+		v.Fail(v.Describe()+" is not a duration", "write it like 10s, 1m, 1h or 24h")
+	case within < MinSettle || within > MaxSettle:
 		v.Fail(v.Describe()+" is out of range", "write a duration from 1s to 24h")
-		return 0
+	default:
+		return within.Truncate(time.Microsecond)
 	}
-	return within
+	return 0
 }
 
 // keepsWhileOwing warns that a region that owes does not have all of the others stop.

@@ -43,15 +43,15 @@ func reserveAndSettle(ctx context.Context, limits *client.Client, model func(mos
 	return err
 }
 
-func chargeAfterwards(ctx context.Context, limits *client.Client, model func() (used int64)) error {
+func chargeAfterwards(ctx context.Context, limits *client.Client, model func() (answer string, used int64)) error {
 	user := map[string]string{"user": "7"}
 	d, err := limits.Check(ctx, client.Request{Domain: "llm", Descriptors: user, Question: true})
 	if err != nil || !d.Allowed {
 		return err // d.RetryAfter
 	}
-	used := model()
+	answer, used := model()
 	_, err = limits.Report(context.WithoutCancel(ctx), client.Request{Domain: "llm", Descriptors: user,
-		Cost: used, ID: "answer-1"}) // with an id of its own it can be sent again
+		Cost: used, ID: answer}) // with the answer's own id it can be sent again
 	return err
 }
 

@@ -140,6 +140,25 @@ func TestWhatIsOwedIsCoveredAtOnce(t *testing.T) {
 	}
 }
 
+// A store that lost its buckets is charged as soon as it knows again what a bucket had used. The answer says what
+// did not fit of that, and not what did not fit the node's own part, which is nothing here.
+func TestAReportAfterALoss(t *testing.T) {
+	d := documents.Parse(t, 1, alone, "name: tokens, limit: 1000, window: 24h, charge: always, lending_limit: 1")
+	oneNode(t, d, func(t *testing.T, c *cluster, n *running) {
+		n.reports(t, request("a"), 100)
+		generation := n.Status().Generation
+		c.flushAll("us")
+		n.check(t, request("other"))
+		c.within(time.Second, "the store to be opened anew", func() bool { return n.Status().Generation > generation })
+		for key, used := range map[string]quantity.Units{"a": 100, "b": 0} {
+			if d := n.reports(t, request(key), 800); !d.Allowed || d.Owed != 0 || d.Remaining != 200-used ||
+				d.Reason != admit.WithinLimit {
+				t.Errorf("%s: %+v", key, d)
+			}
+		}
+	})
+}
+
 // Charges that nobody asked about, all of them denied, draw no units of other regions.
 func TestAFloodOfChargesDrawsNothing(t *testing.T) {
 	for _, kind := range owing {

@@ -120,6 +120,9 @@ func (l *Limiter) chargeAlways(ctx context.Context, q Request, r *report) {
 	}
 	said, errs := l.queue.DecideAll(ctx, asks)
 	for n, i := range of {
+		if errs[n] == nil && said[n].Lost() != nil {
+			said[n], errs[n] = l.chargeRestored(ctx, asks[n], said[n])
+		}
 		one := &way{Ask: asks[n]}
 		a, cost := one.Applied[0], one.Cost
 		a.Charges.Note(cost)
@@ -137,6 +140,18 @@ func (l *Limiter) chargeAlways(ctx context.Context, q Request, r *report) {
 		l.accounts.charged(a, cost, d)
 		r.take(d)
 	}
+}
+
+// chargeRestored charges a bucket that the store had lost, if it is restored within the report's time.
+func (l *Limiter) chargeRestored(ctx context.Context, own queue.Ask, lost queue.Answer) (queue.Answer, error) {
+	f := Flow{limiter: l, way: way{Ask: own}, said: lost}
+	if f.waitRestored(); f.next == Waits {
+		f.pause(ctx)
+	}
+	if f.next == Asks {
+		return l.queue.Decide(ctx, own)
+	}
+	return lost, nil
 }
 
 // keep keeps a charge until the store can be charged with it.

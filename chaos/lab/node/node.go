@@ -320,10 +320,13 @@ func (s *Stepped) Check(q admit.Request) Said {
 	return s.goOn(f)
 }
 
-// Charge charges what a use cost that is over, as a node does. All limits that apply are charged always.
+// Charge charges what a use cost that is over, as a node does whose caller has gone: it does not wait for a
+// bucket to be restored. All limits that apply are charged always.
 func (s *Stepped) Charge(q admit.Request) (said Said) {
+	gone, leave := context.WithCancel(context.Background())
+	leave()
 	said.Buckets = s.Buckets(q)
-	said.Decision, said.Err = s.limiter.Report(context.Background(), q, true)
+	said.Decision, said.Err = s.limiter.Report(gone, q, true)
 	return said
 }
 

@@ -59,7 +59,7 @@ func (l *Limiter) Report(ctx context.Context, q Request, othersToo bool) (Decisi
 		return Decision{}, ErrClosed
 	}
 	r := report{way: &w, states: make([]LimitState, len(w.Applied))}
-	l.chargeAlways(context.WithoutCancel(ctx), q, &r)
+	l.chargeAlways(ctx, q, &r)
 	if err := l.chargeOthers(ctx, q, &r, othersToo); err != nil {
 		return Decision{}, err
 	}
@@ -118,7 +118,7 @@ func (l *Limiter) chargeAlways(ctx context.Context, q Request, r *report) {
 		}
 		asks, of = append(asks, own), append(of, i)
 	}
-	said, errs := l.queue.DecideAll(ctx, asks)
+	said, errs := l.queue.DecideAll(context.WithoutCancel(ctx), asks)
 	for n, i := range of {
 		if errs[n] == nil && said[n].Lost() != nil {
 			said[n], errs[n] = l.chargeRestored(ctx, asks[n], said[n])
@@ -142,14 +142,14 @@ func (l *Limiter) chargeAlways(ctx context.Context, q Request, r *report) {
 	}
 }
 
-// chargeRestored charges a bucket that the store had lost, if it is restored within the report's time.
+// chargeRestored charges a bucket that the store had lost, if it is restored while the caller waits.
 func (l *Limiter) chargeRestored(ctx context.Context, own queue.Ask, lost queue.Answer) (queue.Answer, error) {
 	f := Flow{limiter: l, way: way{Ask: own}, said: lost}
 	if f.waitRestored(); f.next == Waits {
 		f.pause(ctx)
 	}
 	if f.next == Asks {
-		return l.queue.Decide(ctx, own)
+		return l.queue.Decide(context.WithoutCancel(ctx), own)
 	}
 	return lost, nil
 }

@@ -42,6 +42,7 @@ func (n *running) reports(t *testing.T, q admit.Request, cost quantity.Units) ad
 // the limit is used up, each region that is reached says no, and what was charged less what did not fit is no
 // more than the limit. So it is if two of them are cut off from each other meanwhile.
 func TestCostsKnownAfterwards(t *testing.T) {
+	suite.LongWithRace(t)
 	three := []string{"ap/n1", "eu/n1", "us/n1"}
 	for _, kind := range owing {
 		for _, tc := range []struct {

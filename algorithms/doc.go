@@ -16,9 +16,9 @@
 //
 // script.go assembles the scripts. terms.go says what an algorithm must know of a bucket. call.go
 // and args.go hold the questions to the scripts, reply.go and parse.go the answers. twin.go is a
-// whole region's store in Go, with twin_rights.go for what is lent and credited
-// and twin_assign.go for what is assigned. Property tests
-// compare it with the Lua on an embedded and on a real Redis, and the protocol's tests run on it.
+// whole region's store in Go, with twin_settle.go for what is
+// settled and reset, twin_rights.go for what is lent and credited, and twin_assign.go for what is
+// assigned. Property tests compare it with the Lua on an embedded and on a real Redis, and the protocol's tests run on it.
 //
 // The ledger, per bucket and cell k, in whole units, at region i with entitlement F:
 //

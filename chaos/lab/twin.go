@@ -157,8 +157,8 @@ func (l *ledger) decide(now quantity.StoreTime, c algorithms.Decide) algorithms.
 	return d
 }
 
-// refund answers the refund script, and remembers the receipt until its time is up.
-func (l *ledger) refund(now quantity.StoreTime, c algorithms.Settle) algorithms.Settled {
+// settle answers the settle script, and remembers the receipt until its time is up.
+func (l *ledger) settle(now quantity.StoreTime, c algorithms.Settle) algorithms.Settled {
 	l.forget(c.Receipt, now)
 	l.forget(c.Once, now)
 	g := l.twin.Settle(now, c)

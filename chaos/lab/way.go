@@ -239,7 +239,7 @@ func (l *ledger) run(now quantity.StoreTime, op store.Operation) {
 	case *store.Op[algorithms.Inspect, algorithms.Inspected]:
 		o.Answer = l.twin.Inspect(now, o.Call)
 	case *store.Op[algorithms.Settle, algorithms.Settled]:
-		o.Answer = l.refund(now, o.Call)
+		o.Answer = l.settle(now, o.Call)
 	case *store.Op[algorithms.Reset, algorithms.Cleared]:
 		o.Answer = l.twin.Reset(now, o.Call)
 	case *store.Op[algorithms.Recall, algorithms.Recalled]:

@@ -47,7 +47,7 @@ func main() {
 	flag.Uint64Var(&h.LuaEvery, "lua-every", 0, "one seed of so many is decided by the Lua scripts; 0: none")
 	flag.BoolVar(&h.Wider, "wider", false, "the wider draw")
 	flag.BoolVar(&h.Envoys, "envoys", false, "Envoys are assigned parts of the only limit")
-	flag.BoolVar(&h.Varied, "varied", false, "limits say what the other draws leave out, requests are refunded, and buckets reset")
+	flag.BoolVar(&h.Varied, "varied", false, "limits say what the other draws leave out, charges are settled, and buckets reset")
 	flag.BoolVar(&h.Owing, "owing", false, "limits are charged costs that are known only afterwards")
 	flag.BoolVar(&h.Prefetch, "prefetch", false, "nodes hold units of most limits that allow it")
 	flag.BoolVar(&h.Calendar, "calendar", false, "fixed windows count by the calendar")

@@ -57,7 +57,7 @@
 // limits be charged always. The judge counts of a charge what fitted; what did not is owed.
 //
 // The varied draw (Config.Varied, quotad simulate --varied; varied.go) has limits say what the
-// others leave out, refunds requests of all kinds, and resets buckets.
+// others leave out, settles charges of all kinds, and resets buckets.
 //
 // The draw of documents (Config.Documents, quotad simulate --documents; changes.go, edits.go) plays an
 // operator who edits the limits document: numbers and weights, limits that are taken out, put back,

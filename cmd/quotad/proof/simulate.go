@@ -78,7 +78,7 @@ func simulateFlags(f *pflag.FlagSet, s *simulation.Simulation) {
 	f.BoolVar(&s.Hunt.Owing, "owing", false,
 		"limits are charged costs of uses that are known only afterwards (charge: always), up to twice the limit, some of them unasked, by random numbers of their own")
 	f.BoolVar(&s.Hunt.Varied, "varied", false,
-		"limits have weights of their own, also zero, borrowing limits, on_store_failure: allow and shadow; requests of all kinds are refunded, and buckets reset, by random numbers of their own")
+		"limits have weights of their own, also zero, borrowing limits, on_store_failure: allow and shadow; charges of all kinds are settled, and buckets reset, by random numbers of their own")
 	f.BoolVar(&s.Hunt.Busy, "busy", false,
 		"calls to stores take time, and callers ask for more than they can decide, so that requests queue, often for one of several servers of a store, by random numbers of their own")
 	f.BoolVar(&s.Hunt.Calendar, "calendar", false,

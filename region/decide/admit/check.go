@@ -15,8 +15,9 @@ import (
 	"github.com/quotad/quotad/region/memory/store"
 )
 
-// Check decides a request and charges it if it is admitted, unless it is a question. The error is an *invalid.Field, an
-// *Overload, ErrClosed, or that of ctx. A request may be charged although its caller gave up.
+// Check decides a request and charges it if it is admitted, unless it is a question. The error is an
+// *invalid.Field, an *Overload, ErrClosed, or that of ctx. A request may be charged although its caller
+// gave up.
 func (l *Limiter) Check(ctx context.Context, q Request) (Decision, error) {
 	begun := time.Now()
 	d, err := l.check(ctx, q, true)

@@ -29,7 +29,7 @@ type Request struct {
 	// algorithms.Repeats times at most. After that it is decided as a request without an id.
 	// The party that is limited must not choose the id. Empty: the request is not remembered.
 	ID      string
-	Receipt bool // whether the decision should carry a receipt, for a refund of the charge
+	Receipt bool // whether the decision should carry a receipt, for settling the charge
 	// Wait is how long the request waits for its turn, unless its context ends before. 0:
 	// Config.Wait.
 	Wait time.Duration
@@ -107,7 +107,7 @@ type Decision struct {
 	// Owed is what did not fit of a cost that was charged all the same (Report), the most of any limit.
 	Owed    quantity.Units
 	Delay   time.Duration // admitted by a leaky_bucket: serve the request after this time
-	Receipt string        // for Receipts.Refund; empty if not asked for or nothing was charged
+	Receipt string        // for Receipts.Settle; empty if not asked for or nothing was charged
 	// Repeated says that this decision was made before, under the same Request.ID, and that nothing
 	// was charged now. A server that served the request the first time should not serve it again.
 	Repeated bool

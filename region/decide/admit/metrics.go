@@ -66,7 +66,7 @@ func newMetrics() *metrics {
 		"Decisions, by the limit that decided and the reason.", "limit", "reason")
 	m.resolved.vec = m.decisions
 	m.admittedUnits.vec = vec("quotad_admitted_units_total",
-		"Units admitted, for each limit that they count for: also shadow limits, and before refunds.",
+		"Units admitted, for each limit that they count for: also shadow limits, and before units are given back.",
 		"limit")
 	m.deniedUnits.vec = vec("quotad_denied_units_total",
 		"Units denied, by the limit that denied them and the reason.", "limit", "reason")

@@ -42,7 +42,8 @@ func ordinary(a *rules.Applied) bool { return !always(a) }
 // node keeps the charge until the store can be charged with it. An answer of the store that was lost
 // may count twice then. The other limits are charged if the cost fits all of them, as Check does, and
 // not at all with others denied. The error is an *invalid.Field, also if no limit says charge: always;
-// ErrClosed; or, of the other limits, that of Check.
+// ErrClosed; or, of the other limits, that of Check: then what is charged always is charged already, and
+// only a report with an ID can be sent again.
 func (l *Limiter) Report(ctx context.Context, q Request, othersToo bool) (Decision, error) {
 	if err := q.Validate(); err != nil {
 		return Decision{}, err

@@ -39,7 +39,7 @@ type Taken struct {
 	Decision Decision
 	// SpendWithin is how long the client may admit from them, from before it sent its request.
 	SpendWithin time.Duration
-	// Receipt is what GiveBack takes. Empty: the units cannot be given back.
+	// Receipt is what Settle takes. Empty: the units cannot be given back.
 	Receipt string
 }
 

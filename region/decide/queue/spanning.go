@@ -14,14 +14,14 @@ import (
 
 // A request whose limits are in several shards of the store is decided shard by shard. Each part is
 // charged as it is admitted. If a later part is denied or fails, what the earlier parts charged is
-// refunded in the cells in which it was charged. So the request is charged everywhere or nowhere,
+// given back in the cells in which it was charged. So the request is charged everywhere or nowhere,
 // except for a moment in between: in that moment other requests may be denied for lack of the units
 // that are then given back.
 //
-// A charge that cannot be refunded stays, which admits fewer requests, never more. That happens if
-// the store fails or the node dies during the refund, and always to the turn of a leaky_bucket.
-// Parts with a leaky_bucket therefore come last. If two shards have one, the turn in the first is
-// lost when the second denies.
+// A charge that cannot be given back stays, which admits fewer requests, never more. That happens if
+// the store fails or the node dies meanwhile, and always to the turn of a leaky_bucket. Parts with a
+// leaky_bucket therefore come last. If two shards have one, the turn in the first is lost when the
+// second denies.
 
 // Part is the part of a request that is in one shard.
 type Part struct {
@@ -171,7 +171,7 @@ func (a *Answer) unheard(p Part, applied []*rules.Applied) {
 	}
 }
 
-// chargesOf returns the refund calls that take back the charge of a part: one for each cost.
+// chargesOf returns the calls that take back the charge of a part: one for each cost.
 func (q *Queue) chargesOf(own Ask, shard store.Shard, a Answer) (all []algorithms.Settle) {
 	for i, v := range a.Own().Verdicts {
 		if v.Retry != 0 { // a shadow limit without room was not charged
@@ -194,7 +194,7 @@ func (q *Queue) chargesOf(own Ask, shard store.Shard, a Answer) (all []algorithm
 	return all
 }
 
-// takeBack refunds what a part charged, also if the caller no longer waits. If the refund fails,
+// takeBack gives back what a part charged, also if the caller no longer waits. If that fails,
 // the charge stays.
 func (q *Queue) takeBack(ctx context.Context, c algorithms.Settle) {
 	if len(c.Charges) == 0 {

@@ -28,7 +28,7 @@ type Receipts struct {
 	units  *prometheus.CounterVec // given back, by limit
 }
 
-// Config holds what receipts are given and refunded with.
+// Config holds what receipts are given and settled with.
 type Config struct {
 	Region string
 	Store  *store.Store

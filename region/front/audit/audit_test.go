@@ -102,10 +102,10 @@ func TestFilesAreSetAside(t *testing.T) {
 		all = append(all, b...)
 	}
 	if strings.Contains(string(all), string(Settle)) {
-		t.Error("refunds stand among the acts of operators")
+		t.Error("acts of callers stand among those of operators")
 	}
 	if b, err := os.ReadFile(path + callersSuffix); err != nil || strings.Count(string(b), `"settle"`) == 0 || len(b) > 1000 {
-		t.Errorf("%d bytes of refunds, %v", len(b), err)
+		t.Errorf("%d bytes of acts of callers, %v", len(b), err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(all)), "\n")
 	for i, text := range lines {

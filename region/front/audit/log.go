@@ -13,9 +13,9 @@ import (
 	"github.com/quotad/quotad/region/base/door"
 )
 
-// callersSuffix is the ending of the file with the acts of callers, refunds and units given back.
+// callersSuffix is the ending of the file with the acts of callers: receipts settled and units given back.
 // They may be many, and must not have others set aside.
-const callersSuffix = ".refunds"
+const callersSuffix = ".callers"
 
 // Log is the audit log of a node. Safe for concurrent use. A nil Log writes nothing.
 type Log struct {

@@ -1,6 +1,6 @@
 // Package roles says who may do what.
 //
-// There are four roles. check spends units: check, peek, take, give back and refund. read looks at
+// There are four roles. check spends units: check, peek, report, take and settle. read looks at
 // a node: status, ledgers and metrics. operate also resets buckets and cuts regions off to rehearse
 // faults. admin may also do what changes the promise for everybody, and look into the process. Who
 // may operate may read, and who is admin may operate. check is apart: neither does an operator

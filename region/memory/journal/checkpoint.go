@@ -33,7 +33,7 @@ func (c Checkpoint) id() checkpointID { return checkpointID{c.Bucket, c.Cell} }
 // is commutative, associative and idempotent, so that the order and repetition of calls do not
 // matter.
 //
-// Used does not rise like a row: refunds and a reset lower it, so the larger number may have been
+// Used does not rise like a row: units given back and a reset lower it, so the larger number may have been
 // taken back, and only the newest is true. Generation comes before At because the store of a later
 // generation may run on a clock that is behind, and because what it counts began with what recovery
 // gave it. Of two numbers seen in one microsecond nobody can tell which came first; merge takes the

@@ -30,7 +30,7 @@
 // # What is not promised
 //
 //   - An error from Record or Checkpoint does not mean that nothing was written.
-//   - A checkpoint is not the most that was ever used: refunds and a reset lower use.
+//   - A checkpoint is not the most that was ever used: units given back and a reset lower use.
 //   - An older copy of the file is a valid journal. Only Incarnation and Sequence show it,
 //     compared with what others remember of them.
 //

@@ -23,7 +23,7 @@ type Refused struct {
 // LostBucket is a Refused because the store has lost a bucket, which must be restored first.
 type LostBucket struct {
 	Refused
-	// of the bucket in the call; 0 for a refund, which does not say it
+	// of the bucket in the call; 0 for settling, which does not say it
 	Place      int
 	LostAt     quantity.StoreTime // store time of the loss
 	AnsweredAt quantity.StoreTime // store time of the answer

@@ -107,7 +107,7 @@ func TestMeterOfASlowStream(t *testing.T) {
 			if d, err := m.Use(t.Context(), 10); err != nil || !d.Allowed {
 				t.Fatalf("%+v, %v", d, err)
 			}
-			if n := f.used(t); int64(n) != want {
+			if n := f.used(t); n != want {
 				t.Errorf("%d used, want %d", n, want)
 			}
 			time.Sleep(time.Second) // real time: the step is too old then, however slow the machine

@@ -91,6 +91,7 @@ var allowedTo = map[string]struct {
 	"/v1/openapi.yaml":             {"both", "any"},
 	"/livez":                       {"both", "everybody"},
 	"/readyz":                      {"both", "everybody"},
+	"/healthcheck":                 {"api", "everybody"},
 	"/grpc.health.v1.Health/Check": {"api", "everybody"},
 	"/grpc.health.v1.Health/List":  {"api", "everybody"},
 	"/grpc.health.v1.Health/Watch": {"api", "everybody"},

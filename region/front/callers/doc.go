@@ -42,6 +42,7 @@
 //	                          region cannot
 //	GET  /v1/openapi.yaml     these paths as OpenAPI, also on the admin listener
 //	GET  /livez, /readyz      the process runs; it may be sent requests
+//	GET  /healthcheck         as /readyz, with the statuses of envoyproxy/ratelimit: 200 or 500
 //
 // # Answers over HTTP
 //

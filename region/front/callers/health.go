@@ -22,9 +22,12 @@ const readyEvery = 500 * time.Millisecond
 // stays.
 const maxServiceName = 256
 
-// healthService is gRPC health v1 for the whole server ("") and for QuotaService. Whether its life is
-// ready decides both. The end of that ends the calls of watchers: otherwise a graceful stop would wait
-// for them.
+// ofThePeer is the name by which probes ask for the health of envoyproxy/ratelimit.
+const ofThePeer = "ratelimit"
+
+// healthService is gRPC health v1 for the whole server (""), for QuotaService, and for the name of
+// envoyproxy/ratelimit. Whether its life is ready decides all. The end of that ends the calls of
+// watchers: otherwise a graceful stop would wait for them.
 type healthService struct {
 	*health.Server
 	life *wire.Life
@@ -42,7 +45,7 @@ func (h *healthService) refresh() {
 	if h.life.Ready() != nil {
 		now = healthv1.HealthCheckResponse_NOT_SERVING
 	}
-	for _, service := range []string{"", quotadv1.QuotaService_ServiceDesc.ServiceName} {
+	for _, service := range []string{"", quotadv1.QuotaService_ServiceDesc.ServiceName, ofThePeer} {
 		h.SetServingStatus(service, now)
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 const noSuchPath = "there is nothing at this path of the API; " +
-	"see /v1/check, /v1/check-batch, /v1/peek, /v1/report, /v1/settle, /v1/authz, /v1/openapi.yaml, /json, /livez and /readyz; " +
+	"see /v1/check, /v1/check-batch, /v1/peek, /v1/report, /v1/settle, /v1/authz, /v1/openapi.yaml, /json, /healthcheck, /livez and /readyz; " +
 	"the admin listener (listen.admin) has the others"
 
 // routes returns the paths of the API.
@@ -24,6 +24,7 @@ func (s *Server) routes() *wire.Routes {
 	p.Handle("/v1/report", s.report, http.MethodPost)
 	p.Handle("/v1/settle", s.settle, http.MethodPost)
 	p.Handle("/json", s.traced("/json", s.rlsJSON), http.MethodPost)
+	p.Handle("/healthcheck", s.life.Healthcheck, http.MethodGet, http.MethodHead)
 	p.HandleProxied("/v1/authz", s.traced("/v1/authz", s.authz), http.MethodGet, http.MethodHead,
 		http.MethodPost)
 	return p

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -221,6 +223,30 @@ func TestProbes(t *testing.T) {
 	s.life.End()
 	fronts.Compare(t, fronts.Exchange(s.http.Handler, "GET", "/readyz", "", ""), "503\n"+text+"not ready: the server is shutting down")
 	fronts.Compare(t, fronts.Exchange(s.http.Handler, "GET", "/livez", "", ""), "200\n"+text+"ok")
+}
+
+// TestHealthcheckAnswersAsThePeer: the probe of envoyproxy/ratelimit has its statuses and its body, by
+// the rule of /readyz.
+func TestHealthcheckAnswersAsThePeer(t *testing.T) {
+	node := &fronts.Node{}
+	s := newServer(t, node, fronts.Quiet())
+	for _, step := range []struct {
+		change func()
+		code   int
+		body   string
+	}{
+		{func() {}, 200, "OK"},
+		{func() { node.SetReady(errors.New("the store is not open")) }, 500, "not ready: the store is not open\n"},
+		{func() { node.SetReady(nil) }, 200, "OK"},
+		{s.life.End, 500, "not ready: the server is shutting down\n"},
+	} {
+		step.change()
+		got := httptest.NewRecorder()
+		s.http.Handler.ServeHTTP(got, httptest.NewRequest(http.MethodGet, "/healthcheck", nil))
+		if got.Code != step.code || got.Body.String() != step.body {
+			t.Errorf("%d %q, want %d %q", got.Code, got.Body, step.code, step.body)
+		}
+	}
 }
 
 // TestHTTPPanic: a panic is answered and logged, and the log quotes it.

@@ -121,6 +121,9 @@ func (s *front) serving(t *testing.T, service string) healthv1.HealthCheckRespon
 
 const quotaService = "quotad.v1.QuotaService"
 
+// everyService holds all services whose health is told. envoyproxy/ratelimit is known as ratelimit.
+var everyService = []string{"", quotaService, "ratelimit"}
+
 // TestHealthFollowsReadiness: questions about health are answered with the present state, and
 // watchers are updated within readyEvery.
 func TestHealthFollowsReadiness(t *testing.T) {
@@ -157,14 +160,14 @@ func TestHealthFollowsReadiness(t *testing.T) {
 		}
 		node.SetReady(errors.New("lost"))
 		node.SetReady(nil)
-		for _, service := range []string{"", quotaService} {
+		for _, service := range everyService {
 			if got := s.serving(t, service); got != healthv1.HealthCheckResponse_NOT_SERVING {
 				t.Errorf("%q of a draining server is %v", service, got)
 			}
 		}
 	})
 	served(t, node, func(t *testing.T, s *front) {
-		for _, service := range []string{"", quotaService} {
+		for _, service := range everyService {
 			node.SetReady(nil)
 			if got := s.serving(t, service); got != healthv1.HealthCheckResponse_SERVING {
 				t.Errorf("%q of a ready node is %v", service, got)

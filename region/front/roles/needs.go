@@ -83,6 +83,7 @@ var needs = map[string]Role{
 	"/v1/openapi.yaml":             Known,
 	"/livez":                       Open,
 	"/readyz":                      Open,
+	"/healthcheck":                 Open,
 	"/grpc.health.v1.Health/Check": Open,
 	"/grpc.health.v1.Health/List":  Open,
 	"/grpc.health.v1.Health/Watch": Open,

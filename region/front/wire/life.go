@@ -72,22 +72,34 @@ func livez(w http.ResponseWriter, _ *http.Request) {
 // readyz says why the node is not ready, or which limits it cannot decide whole, only where everybody
 // may know: others see it in the status.
 func (l *Life) readyz(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
-	if err := l.Ready(); err != nil {
-		w.WriteHeader(http.StatusServiceUnavailable)
-		why := err.Error()
-		if l.secret {
-			why = "see its status, on the admin listener"
-		}
-		_, _ = fmt.Fprintf(w, "not ready: %s\n", why)
-		return
-	}
-	_, _ = io.WriteString(w, "ok\n")
-	if l.secret {
+	if !l.probe(w, http.StatusServiceUnavailable, "ok\n") || l.secret {
 		return
 	}
 	for _, r := range l.node.Recovering() {
 		_, _ = fmt.Fprintf(w, "%d keys of %s are recovering since %s\n", r.Buckets, r.Limit, r.Since.UTC().Format(time.RFC3339))
 	}
+}
+
+// Healthcheck answers by the rule of readyz as envoyproxy/ratelimit does: 200 with OK, or 500.
+func (l *Life) Healthcheck(w http.ResponseWriter, _ *http.Request) {
+	l.probe(w, http.StatusInternalServerError, "OK")
+}
+
+// probe writes whether the node is ready, and reports it: the text if it is, else the code, with the
+// reason where everybody may know it.
+func (l *Life) probe(w http.ResponseWriter, code int, text string) bool {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	err := l.Ready()
+	if err == nil {
+		_, _ = io.WriteString(w, text)
+		return true
+	}
+	why := err.Error()
+	if l.secret {
+		why = "see its status, on the admin listener"
+	}
+	w.WriteHeader(code)
+	_, _ = fmt.Fprintf(w, "not ready: %s\n", why)
+	return false
 }

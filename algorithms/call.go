@@ -60,9 +60,10 @@ type Decide struct {
 	Fence
 	Commit  bool // false: say what would be decided, and charge nothing
 	Buckets []LimitTarget
-	Costs   []quantity.Units // of each request, 1..MaxUnits
+	Costs   []quantity.Units // of each request, 1..MaxUnits; see PerBucket
 	// PerBucket says that Costs are those of one request: one for each of Buckets. Such a call has
-	// no Once.
+	// no Once. A cost may be 0 then: the bucket is asked whether it has a unit left, and is charged
+	// nothing. It takes part in the denial, also if it is charged always.
 	PerBucket bool
 	// Once is the key under which the store remembers the request for RememberedFor, if it is
 	// admitted. A call repeated up to Repeats times gets the first answer and is not charged. After
@@ -77,6 +78,14 @@ func (c *Decide) Cost(request, bucket int) quantity.Units {
 		return c.Costs[bucket]
 	}
 	return c.Costs[request]
+}
+
+// leastCost returns the least that a request may cost of a bucket.
+func (c *Decide) leastCost() quantity.Units {
+	if c.PerBucket {
+		return 0
+	}
+	return 1
 }
 
 // charges reports whether any limit is charged always.

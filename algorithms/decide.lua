@@ -1,6 +1,7 @@
 -- decide: items in order, each a list of requests on the same buckets, in order. All buckets of a request are checked,
 -- then all are charged; a denial spends nothing anywhere. A shadow limit never denies; an alternative limit does if all
--- alternative limits of the request do. One that is charged always does not, and is charged whatever the others say. A bucket
+-- alternative limits of the request do. One that is charged always does not, and is charged whatever the others say. A cost of 0
+-- asks whether a unit fits, and charges nothing; such a limit takes part in the denial also if it is charged always. A bucket
 -- stands once in the call, however many items are about it, and each finds what those before it left. What lean.lua decides it
 -- writes at once; of the others nothing is written before all are decided. An item that cannot be decided says why, and the
 -- others are decided all the same. An item with a request of its own may be remembered under a key, so that the request is
@@ -71,23 +72,24 @@ end
 local function crowd(h) return 1 + math.floor(#(h.text or '') / 64) end
 
 -- request decides one cost on the buckets of an item, or one for each of them, and says whether it is charged; retry is used
--- for each.
+-- for each. A cost of 0 fits as one of 1.
 local retry = {}
 local function request(places, cost, each)
   local admitted, charged, alternatives, left = true, false, 0, 0
   for i, place in ipairs(places) do
     local s, mode = buckets[place], held[place].mode
     if each then cost = each[i] end
+    local fitting = math.max(cost, 1)
     retry[i] = 0
     if mode == ALTERNATIVE then alternatives, left = alternatives + 1, left + 1 end
-    if mode ~= ALWAYS and not s:fits(cost) then
+    if (mode ~= ALWAYS or cost == 0) and not s:fits(fitting) then
       local known = s.retries or {} -- by cost, until something is charged
       s.retries = known
-      if not known[cost] then
-        known[cost] = s:retry(cost)
+      if not known[fitting] then
+        known[fitting] = s:retry(fitting)
         work = work + FINDING * crowd(held[place])
       end
-      retry[i] = known[cost]
+      retry[i] = known[fitting]
       if mode == ALTERNATIVE then left = left - 1 else admitted = admitted and mode == SHADOW end
     end
   end
@@ -97,7 +99,9 @@ local function request(places, cost, each)
   for i, place in ipairs(places) do
     local h, s, wait, delay, taken = held[place], buckets[place], retry[i], 0, true
     if each then cost = each[i] end
-    if h.mode == ALWAYS then
+    if cost == 0 then
+      taken = false
+    elseif h.mode == ALWAYS then
       delay, charged = math.max(cost - s:free(), 0), true -- what it owes
       s:charge(cost, h.most_owed)
       if delay > 0 then wait, work = s:retry(1), work + FINDING * crowd(h) end
@@ -137,7 +141,7 @@ local function plausible(places, costs, key, each)
   end
   if key and (each or #costs ~= 1) or #costs > COSTS then return false end -- one answer cannot be that of several
   for _, cost in ipairs(costs) do
-    if not (cost >= 1 and cost <= MAX and cost % 1 == 0) then return false end
+    if not (cost >= (each and 0 or 1) and cost <= MAX and cost % 1 == 0) then return false end
   end
   return true
 end

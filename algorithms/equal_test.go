@@ -305,7 +305,7 @@ func (h *history) decided(t *rapid.T, c algorithms.Decide, got algorithms.Decide
 			h.exists(c.Buckets[i].Key, s)
 		}
 	}
-	if got.Status == algorithms.StatusOK && got.Answers[0].Admitted && c.Commit {
+	if got.Status == algorithms.StatusOK && got.Answers[0].Admitted && c.Commit && c.Costs[0] > 0 {
 		r := algorithms.Settle{Once: c.Once, Receipt: fmt.Sprintf("receipt-%d", len(h.receipts)),
 			At: got.Now, Cost: c.Costs[0]}
 		if rapid.IntRange(0, 4).Draw(t, "refund is not remembered") == 0 {

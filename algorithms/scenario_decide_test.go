@@ -128,6 +128,29 @@ func TestACostForEachBucket(t *testing.T) {
 	}
 }
 
+// TestAQuestionAmongCharges: a request of 7 of one bucket asks about another, which has 3. It is denied
+// once that one has none left, and nothing but the 7 is charged before. A limit that is charged always
+// denies if it is only asked about.
+func TestAQuestionAmongCharges(t *testing.T) {
+	for _, always := range []bool{false, true} {
+		l, _, _ := parties(t, fixed(100), fixed(0))
+		other := LimitTarget{Target: Target{Key: "other", Terms: fixed(3)}, Always: always}
+		ask := func() Decided {
+			return l.Decide(*l.now, Decide{Fence: l.guard(), Commit: true, PerBucket: true,
+				Costs: []quantity.Units{7, 0}, Buckets: []LimitTarget{l.bucket(), other}})
+		}
+		d := ask()
+		equal(t, "admitted", d.Answers[0].Admitted, true)
+		equal(t, "left of the other", d.Answers[0].Verdicts[1].Remaining, 3)
+		l.Decide(*l.now, Decide{Fence: l.guard(), Commit: true, Costs: []quantity.Units{3}, Buckets: []LimitTarget{other}})
+		d = ask()
+		equal(t, "admitted when none is left", d.Answers[0].Admitted, false)
+		equal(t, "used", d.Buckets[0].Used, 7)
+		equal(t, "used of the other", d.Buckets[1].Used, 3)
+		equal(t, "denied by the other", d.Answers[0].Verdicts[1].Retry != 0, true)
+	}
+}
+
 // TestAPeekChargesNothing: without commit, a list is decided as usual, with 60 of it admitted, but
 // nothing is charged.
 func TestAPeekChargesNothing(t *testing.T) {

@@ -182,7 +182,7 @@ func (w *Twin) Decide(t quantity.StoreTime, c Decide) Decided {
 	}
 	d := Decided{Head: head, TooOften: again}
 	if slices.ContainsFunc(c.Costs,
-		func(cost quantity.Units) bool { return cost < 1 || cost > MaxUnits }) {
+		func(cost quantity.Units) bool { return cost < c.leastCost() || cost > MaxUnits }) {
 		return Decided{Head: Head{Status: StatusImplausible, Now: now}}
 	}
 	for n := range c.requests() {
@@ -230,9 +230,9 @@ func answer(open []limiter, c *Decide, request int, lag int64) Answer {
 		if target.Alternative {
 			alternatives++
 		}
-		if cost := c.Cost(request, i); !target.Always && !l.fits(cost) {
-			a.Verdicts[i].Retry = l.retry(cost)
-			a.Admitted = a.Admitted && !target.alone()
+		if cost := c.Cost(request, i); !(target.Always && cost > 0) && !l.fits(max(cost, 1)) {
+			a.Verdicts[i].Retry = l.retry(max(cost, 1))
+			a.Admitted = a.Admitted && (target.Shadow || target.Alternative)
 			if target.Alternative {
 				full++
 			}
@@ -244,6 +244,7 @@ func answer(open []limiter, c *Decide, request int, lag int64) Answer {
 	for i, l := range open {
 		v, cost := &a.Verdicts[i], c.Cost(request, i)
 		switch {
+		case cost == 0:
 		case c.Buckets[i].Always:
 			v.Owed = max(cost-max(l.state().Free, 0), 0)
 			if l.charge(cost, c.Buckets[i].MostOwed); v.Owed > 0 {

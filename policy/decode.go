@@ -185,7 +185,7 @@ func readMatching(o strictyaml.Object, l *Limit) {
 		l.Key = strictyaml.Needed(o, "key", mendKey, readKey)
 		l.Match = strictyaml.Optional(o, "match", nil, readMatch)
 	}
-	l.Alias = strictyaml.Optional(o, "alias", l.Name, readAlias)
+	l.Alias = strictyaml.Optional(o, "alias", l.Name, readTold)
 	if f, ok := o.Field("replaces"); ok {
 		l.Replaces = readReplaces(f, l.Alias)
 	}
@@ -200,6 +200,14 @@ func readAlias(f strictyaml.Value) string {
 		f.Fail(fmt.Sprintf("%d bytes long", len(text)), fmt.Sprintf("write 1 to %d bytes", MaxAliasBytes))
 	}
 	return text
+}
+
+// readTold reads an alias that may be empty: then Envoy is told no name.
+func readTold(f strictyaml.Value) string {
+	if text, ok := f.IsText(); ok && text == "" {
+		return ""
+	}
+	return readAlias(f)
 }
 
 // readReplaces reads the aliases of the limits that do not apply where the one that is called own

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/quotad/quotad/policy/strictyaml"
 )
@@ -175,11 +176,18 @@ type Exemption struct {
 	Unlimited bool
 	// Deny has every request denied that has such a descriptor.
 	Deny bool
+	// Window makes it a limit of 0 for those that are told of limits with their units: Envoy is told of
+	// one whose windows have this length, counted from 1970. 0: nothing is told.
+	Window time.Duration
+	// Alias is as [Limit.Alias], of what has a Window. Empty: it has none.
+	Alias string
+	// Alternative is as [Limit.Alternative], of what has a Window and Deny.
+	Alternative bool
 	// Replaces is as [Limit.Replaces].
 	Replaces []string
 }
 
-var exemptionFields = []string{"domain", "entries", "unlimited", "deny", "replaces"}
+var exemptionFields = []string{"domain", "entries", "unlimited", "deny", "window", "alias", "alternative", "replaces"}
 
 func readExemptions(f strictyaml.Value) []Exemption {
 	items, ok := f.List("list what is exempt, such as {domain: api, entries: [{key: plan, value: internal}]}")
@@ -200,8 +208,9 @@ func readExemptions(f strictyaml.Value) []Exemption {
 				f.Fail("what is unlimited is not denied", "remove deny, or unlimited")
 			}
 		}
+		all[i].readTold(o)
 		if f, ok := o.Field("replaces"); ok {
-			all[i].Replaces = readReplaces(f, "")
+			all[i].Replaces = readReplaces(f, all[i].Alias)
 		}
 		if path := all[i].path(); paths[path] {
 			item.Fail(path+" is exempt already", "remove one")
@@ -210,6 +219,23 @@ func readExemptions(f strictyaml.Value) []Exemption {
 		}
 	}
 	return all
+}
+
+// readTold reads what callers are told of an exemption, and how it takes part in denials.
+func (e *Exemption) readTold(o strictyaml.Object) {
+	if f, ok := o.Field("window"); ok {
+		if e.Window = readWindow(f); e.Unlimited {
+			f.Fail("what is unlimited is no limit of 0", "remove window, or unlimited")
+		}
+	}
+	e.Alias = strictyaml.Optional(o, "alias", "", readAlias)
+	e.Alternative = strictyaml.Optional(o, "alternative", false, strictyaml.Value.Bool)
+	if f, ok := o.Field("alias"); ok && e.Window == 0 {
+		f.Fail("without a window Envoy is told of no limit that could have a name", "write window, such as 1m, or remove alias")
+	}
+	if f, ok := o.Field("alternative"); ok && e.Alternative && !(e.Deny && e.Window > 0) {
+		f.Fail("only what denies can wait for other limits to deny", "write deny: true and window, or remove alternative")
+	}
 }
 
 func (e Exemption) path() string { return e.Domain + ": " + formatEntries(e.Entries) }

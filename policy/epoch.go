@@ -181,6 +181,12 @@ func (e *encoding) domains(d *Document) {
 		if x.Deny {
 			e.text("deny")
 		}
+		if x.Window > 0 {
+			e.text("window")
+			e.integer(int64(x.Window))
+			e.text(x.Alias)
+			e.text(strconv.FormatBool(x.Alternative))
+		}
 		for _, alias := range x.Replaces {
 			e.text("replaces")
 			e.text(alias)

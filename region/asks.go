@@ -22,13 +22,11 @@ type Decisions interface {
 	// Peek returns the decision that Check would make, and charges nothing.
 	Peek(ctx context.Context, q admit.Request) (admit.Decision, error)
 	// Report charges what a use cost that is over.
-	Report(ctx context.Context, q admit.Request, others bool) (admit.Decision, error)
-	// Charges reports whether a request meets a limit that is charged always.
-	Charges(q admit.Request) bool
+	Report(ctx context.Context, q admit.Request) (admit.Decision, error)
 	// CheckLists decides a request with lists of descriptors.
-	CheckLists(ctx context.Context, q admit.Request) ([]admit.Decision, error)
+	CheckLists(ctx context.Context, q admit.Request) (admit.ListsDecision, error)
 	// RefundLast gives back what was charged last.
-	RefundLast(ctx context.Context, domain string, list admit.List) (receipts.Settled, error)
+	RefundLast(ctx context.Context, domain string, list admit.List, replaced []string) (receipts.Settled, error)
 	// Buckets returns the buckets that a list meets.
 	Buckets(domain string, list admit.List) []policy.BucketRef
 	// Settle settles what a decision charged by what was used.

@@ -33,7 +33,7 @@ func (n *running) asks(t *testing.T, q admit.Request) bool {
 func (n *running) reports(t *testing.T, q admit.Request, cost quantity.Units) admit.Decision {
 	t.Helper()
 	q.Cost = cost
-	d, err := n.Report(t.Context(), q, true)
+	d, err := n.Report(t.Context(), q)
 	suite.Must(t, err)
 	return d
 }

@@ -3,7 +3,6 @@ package envoyimport
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
 	"strings"
 
 	"github.com/quotad/quotad/policy"
@@ -11,30 +10,19 @@ import (
 
 // nameLimits names the limits of a domain. A limit has the name of its path (database_users.user)
 // if that is a valid name and no other limit has it. Otherwise it has as much of it as is valid,
-// and a hash of the path. So a name depends on nothing but the path, unless two are alike.
-//
-// A limit without a rate_limit.name can be replaced by the name that it gets here. So that name is
-// none that replaces means for another limit, either.
+// and a hash of the path. So a name depends on nothing but the path, unless two are alike. Envoy is
+// not told of it: a limit without a rate_limit.name has no alias.
 func (d *domain) nameLimits() {
-	paths, aliases := map[string]int{}, map[string]bool{}
+	paths := map[string]int{}
 	for _, r := range d.limits {
 		paths[plainName(r.path)]++
-	}
-	for _, r := range slices.Concat(d.limits, d.exempt) {
-		if limit := r.end().limit; limit != nil {
-			aliases[limit.name] = true
-			for _, name := range limit.replaces {
-				aliases[name] = true
-			}
-		}
 	}
 	for digits := 8; ; digits *= 2 {
 		used := map[string]bool{}
 		for _, r := range d.limits {
 			r.name = plainName(r.path)
 			valid := validName(r.name)
-			replaced := r.end().limit.name == "" && aliases[r.name]
-			if valid != r.name || paths[r.name] > 1 || replaced {
+			if valid != r.name || paths[r.name] > 1 {
 				r.name = hashed(valid, d.name, r.path, digits)
 			}
 			used[r.name] = true

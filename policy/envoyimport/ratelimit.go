@@ -51,7 +51,7 @@ func (r *reader) readLimit(f strictyaml.Value) *rateLimit {
 		r.checkUnlimited(o, l)
 		return l
 	}
-	l.unit, l.requests = readUnit(o), readRequests(o)
+	l.unit, l.requests = readUnit(o), r.readRequests(o)
 	return l
 }
 
@@ -83,10 +83,10 @@ func readUnit(o strictyaml.Object) string {
 
 // readRequests reads how many requests are allowed. envoyproxy/ratelimit takes a missing number as
 // 0. 0 denies everything, which becomes an exemption that does.
-func readRequests(o strictyaml.Object) int64 {
-	const mend = "write a whole number from 0 to 4294967295"
-	f, ok := o.Required("requests_per_unit", mend)
+func (r *reader) readRequests(o strictyaml.Object) int64 {
+	f, ok := field(o, "requests_per_unit")
 	if !ok {
+		r.warn(o.Value, "no requests_per_unit: everything is denied", "write how many requests are allowed, or unlimited: true")
 		return 0
 	}
 	return f.Integer(0, math.MaxUint32)

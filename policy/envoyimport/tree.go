@@ -232,10 +232,6 @@ func (r *reader) readModes(o strictyaml.Object, limit *rateLimit) {
 	}
 	if limit != nil {
 		limit.shadow, limit.quota = shadow, quota
-		if quota && !limit.unlimited && limit.requests == 0 {
-			o.At("quota_mode").Fail("what allows 0 requests cannot wait for other quotas to deny",
-				"remove quota_mode, or allow at least 1")
-		}
 	}
 }
 

@@ -42,11 +42,8 @@ func writeExempt(b *bytes.Buffer, domains []*domain) {
 		for _, r := range d.exempt {
 			more := ""
 			if l := r.end().limit; l != nil {
-				switch {
-				case l.unlimited:
-					more = ", unlimited: true"
-				case !l.shadow:
-					more = ", deny: true"
+				if more = ", unlimited: true"; !l.unlimited {
+					more = zero(l)
 				}
 				if len(l.replaces) > 0 {
 					more += ", replaces: " + aliases(l.replaces)
@@ -59,19 +56,37 @@ func writeExempt(b *bytes.Buffer, domains []*domain) {
 	}
 }
 
+// zero writes what an exemption says that stands for a limit of 0. Its window has the length that
+// envoyproxy/ratelimit gives it, also if those of limits are by the calendar.
+func zero(l *rateLimit) string {
+	text := ", window: " + unitOf(l).length
+	if !l.shadow {
+		text = ", deny: true" + text
+	}
+	if l.name != "" {
+		text += ", alias: " + scalar(l.name)
+	}
+	if l.quota {
+		text += ", alternative: true"
+	}
+	return text
+}
+
+func unitOf(l *rateLimit) unit {
+	return units[slices.IndexFunc(units, func(u unit) bool { return u.name == l.unit })]
+}
+
 func writeLimit(b *bytes.Buffer, d *domain, r *row, o Options) {
 	l := r.end().limit
 	fmt.Fprintf(b, "  - name: %s\n", scalar(r.name))
-	if l.name != "" {
-		fmt.Fprintf(b, "    alias: %s\n", scalar(l.name))
-	}
+	fmt.Fprintf(b, "    alias: %s\n", scalar(l.name))
 	fmt.Fprintf(b, "    domain: %s\n", scalar(d.name))
 	fmt.Fprintf(b, "    entries: %s\n", entries(r.path))
 	if len(l.replaces) > 0 {
 		fmt.Fprintf(b, "    replaces: %s\n", aliases(l.replaces))
 	}
 	fmt.Fprintf(b, "    algorithm: %s\n    limit: %d\n", policy.FixedWindow, l.requests)
-	u := units[slices.IndexFunc(units, func(u unit) bool { return u.name == l.unit })]
+	u := unitOf(l)
 	if o.Timezone != "" && u.period != "" {
 		fmt.Fprintf(b, "    window: %s\n    timezone: %s\n", u.period, scalar(o.Timezone))
 	} else {

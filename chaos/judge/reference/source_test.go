@@ -99,12 +99,8 @@ func compare(c *Configuration, m *policy.Matcher, domain string,
 	}
 	l := all[0]
 	window := time.Duration(seconds[want.Unit]) * time.Second
-	alias := want.Name
-	if alias == "" {
-		alias = l.Name
-	}
 	if int64(l.Limit) != int64(want.Requests) || l.Window != window || l.Shadow != want.Shadow ||
-		l.Alternative != want.Quota || l.Alias != alias || len(l.Replaces) != len(want.Replaces) {
+		l.Alternative != want.Quota || l.Alias != want.Name || len(l.Replaces) != len(want.Replaces) {
 		return "", "", fmt.Errorf("limit %+v, want %+v", l, want)
 	}
 	return string(l.AppendBucketOf(nil, list)), domain + " " + counted, nil

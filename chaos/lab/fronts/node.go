@@ -161,15 +161,12 @@ func (f *Node) Peek(_ context.Context, q admit.Request) (admit.Decision, error) 
 }
 
 // Report implements what servers need of a node.
-func (f *Node) Report(_ context.Context, q admit.Request, _ bool) (admit.Decision, error) {
+func (f *Node) Report(_ context.Context, q admit.Request) (admit.Decision, error) {
 	f.Mu.Lock()
 	f.Reported = append(f.Reported, q)
 	f.Mu.Unlock()
 	return f.answer(q)
 }
-
-// Charges implements what servers need of a node: no limit is charged always.
-func (f *Node) Charges(admit.Request) bool { return false }
 
 func (f *Node) answer(q admit.Request) (admit.Decision, error) {
 	if f.Fault != nil {
@@ -385,13 +382,17 @@ func Status() region.Status {
 }
 
 // CheckLists decides a request with lists as one.
-func (f *Node) CheckLists(ctx context.Context, q admit.Request) ([]admit.Decision, error) {
+func (f *Node) CheckLists(ctx context.Context, q admit.Request) (admit.ListsDecision, error) {
 	d, err := f.Check(ctx, q)
-	return []admit.Decision{d}, err
+	all := admit.ListsDecision{Allowed: d.Allowed, Decisions: []admit.Decision{d}, Of: [][]int{nil}, Spared: []bool{false}}
+	for i := range q.Lists {
+		all.Of[0] = append(all.Of[0], i)
+	}
+	return all, err
 }
 
 // RefundLast implements what servers need of a node.
-func (f *Node) RefundLast(context.Context, string, admit.List) (receipts.Settled, error) {
+func (f *Node) RefundLast(context.Context, string, admit.List, []string) (receipts.Settled, error) {
 	return f.Settled, f.Err
 }
 

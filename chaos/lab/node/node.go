@@ -326,7 +326,7 @@ func (s *Stepped) Charge(q admit.Request) (said Said) {
 	gone, leave := context.WithCancel(context.Background())
 	leave()
 	said.Buckets = s.Buckets(q)
-	said.Decision, said.Err = s.limiter.Report(gone, q, true)
+	said.Decision, said.Err = s.limiter.Report(gone, q)
 	return said
 }
 

@@ -28,7 +28,7 @@ type accounts struct {
 
 // count counts what became of a request, for each limit and bucket that it concerned. A denied
 // request counts for the limit that denied it. An admitted one counts for all, also for shadow
-// limits; one that was repeated counts for none.
+// limits; one that was repeated counts for none, and a question for none that it asks about.
 func (c *accounts) count(w *way, d Decision) {
 	o := c.outcome(d)
 	for i, a := range w.Applied {

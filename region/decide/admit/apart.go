@@ -1,36 +1,140 @@
 package admit
 
 import (
+	"cmp"
 	"context"
 	"slices"
+
+	"github.com/quotad/quotad/region/memory/rules"
 )
 
+// ListsDecision is what became of a request with lists.
+type ListsDecision struct {
+	Allowed   bool
+	Decisions []Decision
+	// Of holds, for each of Decisions, the places of the lists that it is about. Lists that give back
+	// are in none.
+	Of [][]int
+	// Spared holds, for each of Decisions, whether it is a denial that denies nothing: that of an
+	// alternative limit, beside another one with room.
+	Spared []bool
+	// Replaced holds the aliases of limits that do not apply, because of what other lists met.
+	Replaced []string
+}
+
 // CheckLists decides a request with lists as its domain says (policy.DomainRules.Descriptors):
-// together, with one decision, or each list as a request of its own, with a decision for each. What
-// a list replaces does not apply to the others either way. The error is an *invalid.Field, ErrClosed,
+// together, with one decision, or each list as a request of its own, with a decision for each. It is
+// the only way for such a request, whatever its lists cost: one that costs nothing is asked about,
+// limits that say charge: always are charged as Report does. What a list replaces does not apply to the
+// others. Alternative limits deny if all of the request do. The error is an *invalid.Field, ErrClosed,
 // or that of ctx.
-func (l *Limiter) CheckLists(ctx context.Context, q Request) ([]Decision, error) {
+func (l *Limiter) CheckLists(ctx context.Context, q Request) (ListsDecision, error) {
 	if err := q.Validate(); err != nil {
+		return ListsDecision{}, err
+	}
+	var all ListsDecision
+	r := l.tenure.Rules()
+	if r.Replaces {
+		all.Replaced = l.prepare(q, true, nil).lists.replaced
+		q.replaced = all.Replaced
+	}
+	rule, _ := r.Domain(q.Domain)
+	all.Of = parted(q.Lists, rule.Apart())
+	requests := make([]Request, len(all.Of))
+	for n, places := range all.Of {
+		requests[n] = q
+		requests[n].Lists = make([]List, len(places))
+		for i, place := range places {
+			requests[n].Lists[i] = q.Lists[place]
+		}
+	}
+	var err error
+	all.Decisions, err = l.checkEach(ctx, r, requests)
+	all.join()
+	return all, err
+}
+
+// parted returns the places of the lists of a request that are decided, each by itself or together.
+// Those that ask come before those that are charged, which may be charged of the same bucket.
+func parted(lists []List, apart bool) (parts [][]int) {
+	for i, list := range lists {
+		switch {
+		case list.Back:
+		case apart || len(parts) == 0:
+			parts = append(parts, []int{i})
+		default:
+			parts[0] = append(parts[0], i)
+		}
+	}
+	slices.SortStableFunc(parts, func(a, b []int) int {
+		return cmp.Compare(min(lists[a[0]].Cost, 1), min(lists[b[0]].Cost, 1))
+	})
+	return parts
+}
+
+// checkEach decides requests, each as Check or Report does. The error is that of the first that has
+// one.
+func (l *Limiter) checkEach(ctx context.Context, r *rules.Rules, requests []Request) ([]Decision, error) {
+	decisions := make([]Decision, len(requests))
+	var plain []Request
+	var of []int
+	for n, q := range requests {
+		if !r.Charges || !l.reports(q) {
+			plain, of = append(plain, q), append(of, n)
+			continue
+		}
+		d, err := l.Report(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		decisions[n] = d
+	}
+	switch len(plain) {
+	case 0:
+		return decisions, nil
+	case 1:
+		d, err := l.Check(ctx, plain[0])
+		decisions[of[0]] = d
+		return decisions, err
+	}
+	decided, err := l.CheckBatch(ctx, plain)
+	if err != nil {
 		return nil, err
 	}
-	r := l.tenure.Rules()
-	if rule, _ := r.Domain(q.Domain); len(q.Lists) == 1 || !rule.Apart() {
-		d, err := l.Check(ctx, q)
-		return []Decision{d}, err
-	}
-	if r.Replaces {
-		q.replaced = l.prepare(q, true, nil).lists.replaced
-	}
-	all := make([]Request, len(q.Lists))
-	for i := range q.Lists {
-		all[i] = q
-		all[i].Lists = slices.Clone(q.Lists[i : i+1])
-	}
-	decided, err := l.CheckBatch(ctx, all)
-	for _, d := range decided {
+	for i, d := range decided {
 		if d.Problem != nil {
 			return nil, d.Problem
 		}
+		decisions[of[i]] = d
 	}
-	return decided, err
+	return decisions, nil
+}
+
+// join finds out whether the request is admitted: no part denies it, and of those with alternative
+// limits alone not all do.
+func (all *ListsDecision) join() {
+	all.Allowed, all.Spared = true, make([]bool, len(all.Decisions))
+	alternatives, full := 0, 0
+	for n, d := range all.Decisions {
+		switch {
+		case !d.alternative():
+			all.Allowed = all.Allowed && d.Allowed
+			continue
+		case !d.Allowed:
+			all.Spared[n] = true
+			full++
+		}
+		alternatives++
+	}
+	if alternatives > 0 && full == alternatives {
+		all.Allowed = false
+		clear(all.Spared)
+	}
+}
+
+// alternative reports whether alternative limits alone decided.
+func (d Decision) alternative() bool {
+	barred := slices.ContainsFunc(d.Met, func(m Met) bool { return m.Exempt != nil && m.Exempt.Alternative })
+	return (len(d.Limits) > 0 || barred) &&
+		!slices.ContainsFunc(d.Limits, func(s LimitState) bool { return !s.Alternative })
 }

@@ -197,8 +197,8 @@ func (r Request) validateLists() error {
 			return invalid.Fieldf(field, "has no entries; send at least one")
 		case len(list.Entries) > MaxDescriptors:
 			return invalid.Fieldf(field, descriptorsTooMany)
-		case list.Cost < 1 || list.Cost > 1<<51:
-			return invalid.Fieldf(field+".hits_addend", costRange)
+		case list.Cost < 0 || list.Cost > 1<<51:
+			return invalid.Fieldf(field+".hits_addend", "must be a whole number of units from 0 to 2251799813685248")
 		}
 		for n, e := range list.Entries {
 			field := fmt.Sprintf("%s.entries[%d]", field, n)

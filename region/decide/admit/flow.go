@@ -79,12 +79,9 @@ func (l *Limiter) Begin(q Request, commit bool) (*Flow, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}
-	commit = commit && !q.Question
 	f := &Flow{limiter: l, request: q, commit: commit}
 	f.way = l.prepare(q, commit, f.room[:0])
-	if q.Question {
-		f.way.asked()
-	}
+	f.way.asked()
 	if f.way.needsNoStore(f.request.Domain) {
 		return f, nil
 	}
@@ -207,7 +204,7 @@ func (f *Flow) waitOpened() bool {
 // on exhaustion and could ever admit its cost.
 func (f *Flow) borrow() {
 	lacking := f.way.lacking(&f.said)
-	if !f.commit && !f.way.Question || len(lacking) == 0 {
+	if !f.commit || len(lacking) == 0 {
 		return
 	}
 	if wait := f.limiter.rights.Borrow(lacking, f.way.lacks(), f.said.Decided.Now); wait != nil {

@@ -52,7 +52,7 @@ func (l *Limiter) judge(w *way, a queue.Answer) Decision {
 		if all[i].Limit.Shadow && v.Retry != 0 {
 			shadowed = append(shadowed, all[i].Limit.Name)
 		}
-		after := w.denies(i, a).retryAfter(l.rights, seed, takes && len(all) == 1)
+		after := w.denies(i, a).retryAfter(l.rights, seed, takes && len(all) == 1 && w.CostOf(i) > 0)
 		weighs := weight(admitted, v, after, w.denies(i, a).cost > all[i].Most())
 		first := i == 0 || harmless(decider) && !shadow
 		if first || shadow == harmless(decider) && weighs > best {
@@ -71,7 +71,7 @@ func (l *Limiter) judge(w *way, a queue.Answer) Decision {
 		d.Limits = w.states(l.rights, a, seed)
 	}
 	if !admitted {
-		if len(all) > 1 && takes { // the turn of the limit for which it waits longest
+		if len(all) > 1 && takes && w.CostOf(decider) > 0 { // the turn of the limit for which it waits longest
 			retry = w.denies(decider, a).retryAfter(l.rights, seed, true)
 		}
 		if d.Limits != nil {
@@ -85,9 +85,10 @@ func (l *Limiter) judge(w *way, a queue.Answer) Decision {
 	return d
 }
 
-// denies returns what one of a request's limits said. Of a charge it is what it says of the next unit.
+// denies returns what one of a request's limits said. Of a charge or a question it is what it says of the
+// next unit.
 func (w *way) denies(i int, a queue.Answer) denies {
-	cost := w.CostOf(i)
+	cost := max(w.CostOf(i), 1)
 	if w.Charge {
 		cost = 1
 	}

@@ -40,7 +40,7 @@ func (w *way) lacking(a *queue.Answer) (lacking []rights.Lack) {
 		switch {
 		case v.Retry == 0 || l.Shadow || l.Alternative && !w.allFull(a):
 			continue
-		case !l.Borrows() || w.Question && l.Charge != policy.ChargeAlways || w.CostOf(i) > w.Applied[i].Most():
+		case !l.Borrows() || w.CostOf(i) == 0 && l.Charge != policy.ChargeAlways || w.CostOf(i) > w.Applied[i].Most():
 			return nil
 		}
 		lacking = append(lacking, rights.Lack{Bucket: w.Applied[i].Bucket,
@@ -49,12 +49,12 @@ func (w *way) lacking(a *queue.Answer) (lacking []rights.Lack) {
 	return lacking
 }
 
-// lacks returns how many units the request waits for: what it costs, or if it is a question what a
+// lacks returns how many units the request waits for: what it costs, or of what it asks about what a
 // charge usually costs.
 func (w *way) lacks() quantity.Units {
 	units := w.Cost
-	if w.Question {
-		for _, a := range w.Applied {
+	for i, a := range w.Applied {
+		if w.CostOf(i) == 0 {
 			units = max(units, min(a.Charges.Usual(), a.Most()))
 		}
 	}

@@ -18,15 +18,21 @@ const MaxLists = 16
 // several lists meet is charged once, the most that any of them costs.
 type List struct {
 	Entries []policy.KeyValue
-	Cost    quantity.Units // units, 1 to 2^51
+	// Cost is 0 to 2^51 units. A list of which it is 0 asks whether a unit is left, and is charged
+	// nothing: the charge follows, since what it costs is known only afterwards.
+	Cost quantity.Units
+	// Back says that what was charged last is to be given back (RefundLast). CheckLists neither charges
+	// such a list nor asks about it: it only leaves out the limits that it replaces.
+	Back bool
 }
 
 // Met is what one list of a request met.
 type Met struct {
 	Limits []int // places in Decision.Limits
-	// Exempt says that the list meets an exemption of the document, Unlimited that this one says so
-	// to callers, and Denied that it denies.
-	Exempt, Unlimited, Denied bool
+	// Exempt is the exemption of the document that the list meets; nil: none, or it is replaced.
+	Exempt *policy.Exemption
+	// Replaced says that something of what it meets does not apply, since others replace it.
+	Replaced bool
 }
 
 // listed is what a waiting request with lists has beyond others.
@@ -34,7 +40,7 @@ type listed struct {
 	met      []Met
 	replaced []string // aliases of limits that its limits and exemptions replace
 	denied   bool     // by an exemption
-	lessened bool     // limits were left out that others replace
+	lessened bool     // limits or denials were left out that others replace
 	room     listRoom
 }
 
@@ -62,11 +68,11 @@ func (w *way) matchLists(q Request, room []*rules.Applied) {
 			w.stray = w.Rules.Stray(q.Domain, nil, list.Entries)
 		}
 		if exempt != nil {
-			its.Exempt, its.Unlimited, its.Denied = true, exempt.Unlimited, exempt.Deny
-			w.lists.denied = w.lists.denied || exempt.Deny
+			its.Exempt = exempt
 			w.lists.replaced = append(w.lists.replaced, exempt.Replaces...)
 		}
 		for _, a := range met {
+			w.lists.replaced = append(w.lists.replaced, a.Limit.Replaces...)
 			place := slices.IndexFunc(w.Applied,
 				func(b *rules.Applied) bool { return b.Bucket.ID == a.Bucket.ID })
 			if place < 0 {
@@ -75,15 +81,46 @@ func (w *way) matchLists(q Request, room []*rules.Applied) {
 			}
 			costs[place] = max(costs[place], list.Cost)
 			places = append(places, place)
-			w.lists.replaced = append(w.lists.replaced, a.Limit.Replaces...)
 		}
 		its.Limits = places[first:len(places):len(places)]
 	}
-	if before := len(w.Applied); len(w.lists.replaced) > 0 {
-		costs = w.leave(costs, func(a *rules.Applied) bool { return slices.Contains(w.lists.replaced, a.Limit.Alias) })
-		w.lists.lessened = len(w.Applied) < before
+	if len(w.lists.replaced) > 0 {
+		costs = w.leaveReplaced(costs)
 	}
 	w.costing(costs)
+	w.lists.denied = w.barred()
+}
+
+// leaveReplaced leaves out the limits and exemptions that others of the request replace.
+func (w *way) leaveReplaced(costs []quantity.Units) []quantity.Units {
+	replaced := func(alias string) bool { return alias != "" && slices.Contains(w.lists.replaced, alias) }
+	for n := range w.lists.met {
+		its := &w.lists.met[n]
+		if its.Exempt != nil && replaced(its.Exempt.Alias) {
+			its.Exempt, its.Replaced, w.lists.lessened = nil, true, true
+		}
+	}
+	before := len(w.Applied)
+	costs = w.leave(costs, func(i int) bool { return replaced(w.Applied[i].Limit.Alias) })
+	w.lists.lessened = w.lists.lessened || len(w.Applied) < before
+	return costs
+}
+
+// barred reports whether an exemption denies the request. Alternative ones do only if no alternative
+// limit applies, which decides then: they never have room.
+func (w *way) barred() bool {
+	alternative := false
+	for _, its := range w.lists.met {
+		switch {
+		case its.Exempt == nil || !its.Exempt.Deny:
+		case !its.Exempt.Alternative:
+			return true
+		default:
+			alternative = true
+		}
+	}
+	return alternative &&
+		!slices.ContainsFunc(w.Applied, func(a *rules.Applied) bool { return a.Limit.Alternative })
 }
 
 // costing sets what the request costs of each limit.
@@ -107,21 +144,24 @@ func withoutReplaced(all []*rules.Applied, exempt *policy.Exemption) []*rules.Ap
 	for _, a := range all {
 		replaced = append(replaced, a.Limit.Replaces...)
 	}
-	return slices.DeleteFunc(all,
-		func(a *rules.Applied) bool { return slices.Contains(replaced, a.Limit.Alias) })
+	return slices.DeleteFunc(all, func(a *rules.Applied) bool {
+		return a.Limit.Alias != "" && slices.Contains(replaced, a.Limit.Alias)
+	})
 }
 
 // leave leaves out some of the limits that the lists meet, with their costs.
-func (w *way) leave(costs []quantity.Units, out func(*rules.Applied) bool) []quantity.Units {
+// out says of a place in w.Applied whether its limit is left out.
+func (w *way) leave(costs []quantity.Units, out func(place int) bool) []quantity.Units {
 	places, kept := make([]int, len(w.Applied)), 0
-	for i, a := range w.Applied {
+	for i := range w.Applied {
 		places[i] = -1
-		if !out(a) {
-			w.Applied[kept], costs[kept], places[i] = a, costs[i], kept
+		if !out(i) {
+			w.Applied[kept], costs[kept], places[i] = w.Applied[i], costs[i], kept
 			kept++
 		}
 	}
 	w.Applied = w.Applied[:kept]
+
 	for n := range w.lists.met {
 		met := &w.lists.met[n]
 		left := met.Limits[:0]
@@ -153,9 +193,10 @@ func (w *way) needsNoStore(domain string) bool {
 }
 
 // RefundLast gives back up to the cost of a list, of what was charged last of the buckets that it
-// meets, as [receipts.Receipts.Uncharge] does. The error is an *invalid.Field or that of the store.
-func (l *Limiter) RefundLast(ctx context.Context, domain string, list List) (receipts.Settled, error) {
-	q := Request{Domain: domain, Lists: []List{list}}
+// meets, as [receipts.Receipts.Uncharge] does, but for limits with an alias that is replaced. The error
+// is an *invalid.Field or that of the store.
+func (l *Limiter) RefundLast(ctx context.Context, domain string, list List, replaced []string) (receipts.Settled, error) {
+	q := Request{Domain: domain, Lists: []List{list}, replaced: replaced}
 	if err := q.Validate(); err != nil {
 		return receipts.Settled{}, err
 	}

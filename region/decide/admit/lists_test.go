@@ -89,18 +89,18 @@ func TestListsAreChecked(t *testing.T) {
 	entry := []policy.KeyValue{{Name: "a", Value: "b"}}
 	many := make([]List, MaxLists+1)
 	for i := range many {
-		many[i] = List{entry, 1}
+		many[i] = List{Entries: entry, Cost: 1}
 	}
 	for name, q := range map[string]Request{
-		"no lists":       {Domain: "api", Lists: []List{}},
-		"too many":       {Domain: "api", Lists: many},
-		"no entries":     lists(List{nil, 1}),
-		"no cost":        lists(List{entry, 0}),
-		"a high cost":    lists(List{entry, 1<<51 + 1}),
-		"with a map":     {Domain: "api", Lists: many[:1], Descriptors: map[string]string{"a": "b"}},
-		"with an id":     {Domain: "api", Lists: many[:1], ID: "x"},
-		"with a receipt": {Domain: "api", Lists: many[:1], Receipt: true},
-		"an empty name":  lists(listOf("", "b", 1)),
+		"no lists":        {Domain: "api", Lists: []List{}},
+		"too many":        {Domain: "api", Lists: many},
+		"no entries":      lists(List{Cost: 1}),
+		"a negative cost": lists(List{Entries: entry, Cost: -1}),
+		"a high cost":     lists(List{Entries: entry, Cost: 1<<51 + 1}),
+		"with a map":      {Domain: "api", Lists: many[:1], Descriptors: map[string]string{"a": "b"}},
+		"with an id":      {Domain: "api", Lists: many[:1], ID: "x"},
+		"with a receipt":  {Domain: "api", Lists: many[:1], Receipt: true},
+		"an empty name":   lists(listOf("", "b", 1)),
 	} {
 		if err := q.Validate(); err == nil {
 			t.Errorf("%s is taken", name)

@@ -12,7 +12,7 @@ import (
 // buckets, once, unless one of these is to be asked about again. It never does for a request with
 // an id, whose earlier decision only the store knows, nor for one with shadow or alternative
 // limits, which only the store can judge, nor for a cost that the region can never admit, which the
-// store says. While the store is out of reach the limits say what becomes of the request. A denial
+// store says, nor for a question. While the store is out of reach the limits say what becomes of the request. A denial
 // that is told from memory counts as demand.
 func (f *Flow) remembered() (a queue.Answer, denied bool) {
 	if f.asked {
@@ -48,10 +48,10 @@ func (f *Flow) remembered() (a queue.Answer, denied bool) {
 	return a, true
 }
 
-// fits reports whether each limit of a request denies by itself, and could admit its cost here.
+// fits reports whether each limit of a request denies by itself, is charged, and could admit its cost here.
 func (w *way) fits() bool {
 	for i, a := range w.Applied {
-		if a.Limit.Shadow || a.Limit.Alternative || w.CostOf(i) > a.Capacity() {
+		if a.Limit.Shadow || a.Limit.Alternative || w.CostOf(i) > a.Capacity() || w.CostOf(i) == 0 {
 			return false
 		}
 	}

@@ -17,39 +17,51 @@ import (
 // ends (Report). Limits that say charge: always are charged the whole cost then, whatever is left. What did
 // not fit is owed, and they deny until it is covered.
 
-// asked notes on the limits of a question that they are asked about.
+// asked notes on the limits that a request asks about that they are.
 func (w *way) asked() {
-	for _, a := range w.Applied {
-		a.Charges.Ask()
+	for i, a := range w.Applied {
+		if w.CostOf(i) == 0 {
+			a.Charges.Ask()
+		}
 	}
-}
-
-// Charges reports whether a request meets a limit that says charge: always.
-func (l *Limiter) Charges(q Request) bool {
-	if !l.tenure.Rules().Charges {
-		return false
-	}
-	w := l.prepare(q, false, nil)
-	return slices.ContainsFunc(w.Applied, always)
 }
 
 func always(a *rules.Applied) bool   { return a.Limit.Charge == policy.ChargeAlways }
 func ordinary(a *rules.Applied) bool { return !always(a) }
+
+// chargesAlways reports whether a request charges one of its limits whatever is left.
+func (w *way) chargesAlways(i int) bool { return always(w.Applied[i]) && w.CostOf(i) > 0 }
+
+// reports reports whether a request charges any of its limits whatever is left.
+func (w *way) reports() bool {
+	for i := range w.Applied {
+		if w.chargesAlways(i) {
+			return true
+		}
+	}
+	return false
+}
+
+// reports reports whether a request is charged as Report does.
+func (l *Limiter) reports(q Request) bool {
+	w := l.prepare(q, true, nil)
+	return w.reports()
+}
 
 // Report charges the cost of a use that is over. Limits that say charge: always are charged whatever
 // is left; the decision is a denial as long as one of them owes, with the part of the cost that did not
 // fit (Decision.Owed). They are charged, too, if the caller goes or the store cannot be asked: then the
 // node keeps the charge until the store can be charged with it. An answer of the store that was lost
 // may count twice then. The other limits are charged if the cost fits all of them, as Check does, and
-// not at all with others denied. The error is an *invalid.Field, also if no limit says charge: always;
+// so are lists of which the cost is 0 asked about. The error is an *invalid.Field, also if no limit says charge: always;
 // ErrClosed; or, of the other limits, that of Check: then what is charged always is charged already, and
 // only a report with an ID can be sent again.
-func (l *Limiter) Report(ctx context.Context, q Request, othersToo bool) (Decision, error) {
+func (l *Limiter) Report(ctx context.Context, q Request) (Decision, error) {
 	if err := q.Validate(); err != nil {
 		return Decision{}, err
 	}
 	w := l.prepare(q, true, nil)
-	if !slices.ContainsFunc(w.Applied, always) {
+	if !w.reports() {
 		return Decision{}, invalid.Fieldf("descriptors",
 			"meet no limit that says charge: always; ask Check, which charges what fits")
 	}
@@ -61,7 +73,7 @@ func (l *Limiter) Report(ctx context.Context, q Request, othersToo bool) (Decisi
 	}
 	r := report{way: &w, states: make([]LimitState, len(w.Applied))}
 	l.chargeAlways(ctx, q, &r)
-	if err := l.chargeOthers(ctx, q, &r, othersToo); err != nil {
+	if err := l.chargeOthers(ctx, q, &r); err != nil {
 		return Decision{}, err
 	}
 	d := r.decision
@@ -108,7 +120,7 @@ func (l *Limiter) chargeAlways(ctx context.Context, q Request, r *report) {
 	var asks []queue.Ask
 	var of []int
 	for i, a := range r.Applied {
-		if !always(a) {
+		if !r.chargesAlways(i) {
 			continue
 		}
 		own := r.Ask
@@ -169,14 +181,11 @@ func (l *Limiter) keep(a *rules.Applied, cost quantity.Units) Decision {
 	return l.describe(d, a)
 }
 
-// chargeOthers charges the limits that are not charged always if too is true; else it asks about them.
-func (l *Limiter) chargeOthers(ctx context.Context, q Request, r *report, too bool) error {
-	if !slices.ContainsFunc(r.Applied, ordinary) {
-		return nil
-	}
+// chargeOthers charges what is not charged always.
+func (l *Limiter) chargeOthers(ctx context.Context, q Request, r *report) error {
 	q.others = true
-	f, err := l.Begin(q, too)
-	if err != nil {
+	f, err := l.Begin(q, true)
+	if err != nil || len(f.way.Applied) == 0 {
 		return err
 	}
 	f.answerWithin(ctx)
@@ -185,14 +194,10 @@ func (l *Limiter) chargeOthers(ctx context.Context, q Request, r *report, too bo
 	if err != nil {
 		return err
 	}
-	if too {
-		l.accounts.count(&f.way, d)
-	} else {
-		d = d.Uncharged()
-	}
+	l.accounts.count(&f.way, d)
 	r.take(d)
 	for i, n := 0, 0; i < len(r.Applied) && n < len(d.Limits); i++ {
-		if ordinary(r.Applied[i]) {
+		if !r.chargesAlways(i) {
 			r.states[i] = d.Limits[n]
 			n++
 		}
@@ -200,17 +205,7 @@ func (l *Limiter) chargeOthers(ctx context.Context, q Request, r *report, too bo
 	return nil
 }
 
-// Uncharged returns a decision that charged nothing with what is left, where it says what would be.
-func (d Decision) Uncharged() Decision {
-	for i := range d.Limits {
-		if l := &d.Limits[i]; d.Allowed && l.Admits && l.Counted {
-			l.Remaining += l.Cost
-		}
-	}
-	return d
-}
-
-// leaveCharged leaves out the limits that are charged always.
+// leaveCharged leaves out what is charged always.
 func (w *way) leaveCharged() {
 	w.others = true
 	if w.lists == nil {
@@ -221,7 +216,7 @@ func (w *way) leaveCharged() {
 	for i := range costs {
 		costs[i] = w.CostOf(i)
 	}
-	w.costing(w.leave(costs, always))
+	w.costing(w.leave(costs, w.chargesAlways))
 }
 
 // owes returns what did not fit of a charge of one of its limits.

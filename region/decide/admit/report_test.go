@@ -18,7 +18,7 @@ func (n *running) reports(t *testing.T, units quantity.Units, id string) Decisio
 	t.Helper()
 	q := cost("a", units)
 	q.ID = id
-	d, err := n.Report(t.Context(), q, true)
+	d, err := n.Report(t.Context(), q)
 	suite.Must(t, err)
 	return d
 }
@@ -130,7 +130,7 @@ func TestReportIsRefused(t *testing.T) {
 		n := c.running["us/n1"]
 		for field, q := range map[string]Request{"descriptors": request("a"), "cost": cost("a", 0)} {
 			var wrong *invalid.Field
-			if d, err := n.Report(t.Context(), q, true); !errors.As(err, &wrong) || wrong.Name != field {
+			if d, err := n.Report(t.Context(), q); !errors.As(err, &wrong) || wrong.Name != field {
 				t.Errorf("%+v, %v", d, err)
 			}
 		}

@@ -36,6 +36,7 @@ type LimitState struct {
 	Owed        quantity.Units // as Decision.Owed
 	ResetAfter  time.Duration  // as Decision.ResetAfter
 	RetryAfter  time.Duration  // as Decision.RetryAfter; 0 if it admits
+	Ends        time.Duration  // until the window of a fixed_window ends, if it is Counted
 	Share       quantity.Units
 	Entitlement quantity.Units
 	Degraded    bool
@@ -66,6 +67,9 @@ func (w *way) states(engine *rights.Engine, a queue.Answer, seed uint64) []Limit
 			s.At, s.Earlier = a.At(i), a.Earlier != nil && a.Earlier[i]
 			s.ResetAfter, s.Share = quantity.Duration(bucket.Reset), max(bucket.Share, 0)
 			s.Window = lengthOf(w.Applied[i], bucket.Cell)
+			if s.Algorithm == algorithms.FixedWindow {
+				s.Ends = quantity.Duration(w.Applied[i].Target.Terms.Opens(bucket.Cell + 1).Sub(a.At(i)))
+			}
 			s.RetryAfter = w.denies(i, a).retryAfter(engine, seed, false)
 		}
 		all[i] = s

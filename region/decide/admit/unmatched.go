@@ -55,7 +55,7 @@ func (u *unmatched) decide(w *way, q Request) Decision {
 // that are replaced.
 func (w *way) exempt() bool {
 	return w.exempts != nil || w.stray == "" && w.lists != nil && (w.lists.lessened ||
-		!slices.ContainsFunc(w.lists.met, func(m Met) bool { return !m.Exempt }))
+		!slices.ContainsFunc(w.lists.met, func(m Met) bool { return m.Exempt == nil && !m.Replaced }))
 }
 
 // warn names the descriptors of the request, without their values.

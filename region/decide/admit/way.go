@@ -2,6 +2,7 @@ package admit
 
 import (
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/decide/queue"
 	"github.com/quotad/quotad/region/memory/rules"
 )
@@ -11,16 +12,19 @@ type way struct {
 	queue.Ask
 	lists   *listed           // nil: the request has none
 	exempts *policy.Exemption // that the request meets which has no lists; nil: none
-	others  bool              // its limits that are charged always are left out
+	others  bool              // what it charges always is left out
 	stray   string            // a descriptor whose value meets no condition; see policy.Matcher.Stray
 }
 
 // prepare finds the limits of a request and sets its deadline.
 func (l *Limiter) prepare(q Request, commit bool, room []*rules.Applied) way {
 	r := l.tenure.Rules()
-	w := way{Ask: queue.Ask{Rules: r, Cost: q.Cost, Commit: commit, Question: q.Question,
+	w := way{Ask: queue.Ask{Rules: r, Cost: q.Cost, Commit: commit,
 		Caller: q.Caller}.Waits(l.config.On.Now(), l.waitOf(&q))}
 	w.match(q, room)
+	if q.Question {
+		w.costing(make([]quantity.Units, len(w.Applied)))
+	}
 	if q.others {
 		w.leaveCharged()
 	}

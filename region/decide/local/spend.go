@@ -7,7 +7,8 @@ import (
 	"github.com/quotad/quotad/region/memory/rules"
 )
 
-// Charge is one limit that applies to a request, and what the request costs of it.
+// Charge is one limit that applies to a request, and what the request costs of it. A cost of 0 asks
+// whether a unit is left, and charges nothing.
 type Charge struct {
 	*rules.Applied
 	Cost quantity.Units
@@ -154,7 +155,10 @@ type claiming struct {
 // of a window was spent, all of it counts as spent.
 func (p *Part) take(a *rules.Applied, cost quantity.Units, commit bool,
 	clock time.Time) metered {
-	part := p.of(a)
+	part, asks := p.of(a), cost == 0
+	if asks {
+		cost, commit = 1, false
+	}
 	k, fresh, full := p.look(a, clock)
 	m := metered{window: k.number, never: cost > part, reset: p.untilEnd(k, clock)}
 	if cost > part || full {
@@ -165,7 +169,9 @@ func (p *Part) take(a *rules.Applied, cost quantity.Units, commit bool,
 		if before, err := p.claims.before(of); err != nil || before {
 			return m
 		}
-		if !commit {
+		if asks {
+			m.fresh = nil
+		} else if !commit {
 			m.fresh = &of
 		} else if p.claims.claim([]claiming{of}) != nil {
 			return m
@@ -190,7 +196,9 @@ func (p *Part) take(a *rules.Applied, cost quantity.Units, commit bool,
 	if commit && w == nil && !p.begin(k, a.Bucket.ID) {
 		return metered{window: k.number, reset: m.reset}
 	}
-	m.left -= cost
+	if !asks {
+		m.left -= cost
+	}
 	if commit {
 		p.add(k, a, cost)
 	}

@@ -122,7 +122,6 @@ func (t terms) Stopped() *tenure.Stopped { return nil }
 type rights struct{}
 
 func (rights) Observe([]*rules.Applied, *algorithms.Decide, algorithms.Decided) {}
-func (rights) ObserveQuestion([]*rules.Applied, algorithms.Decided)             {}
 func (rights) ObserveAhead([]*rules.Applied, algorithms.Decided)                {}
 func (rights) ExistsFound(*rules.Applied) quantity.StoreTime                    { return 0 }
 func (rights) Exists(*exchange.Bucket) quantity.StoreTime                       { return 0 }

@@ -26,13 +26,13 @@ type Ask struct {
 	Rules   *rules.Rules
 	Applied []*rules.Applied // the limits that apply to it
 	Cost    quantity.Units
-	Costs   []quantity.Units // of each limit; nil: Cost
-	Commit  bool             // it is charged if it is admitted
-	Chunk   bool             // its units are for later requests, which are admitted without the store
-	Ahead   bool             // its units are for Envoys, whose reports tell their demand
-	// Question says that a charge follows if there is room: what it costs is known only afterwards.
-	// Of a limit that is charged always it is demand of a usual charge.
-	Question bool
+	// Costs holds the cost of each limit; nil: Cost. One of 0 asks whether a unit is left, and charges
+	// nothing: the charge follows, since what it costs is known only afterwards. Of a limit that is
+	// charged always it is demand of a usual charge.
+	Costs  []quantity.Units
+	Commit bool // it is charged if it is admitted
+	Chunk  bool // its units are for later requests, which are admitted without the store
+	Ahead  bool // its units are for Envoys, whose reports tell their demand
 	// Charge says that the costs were known only afterwards: all limits are charged always, whatever
 	// is left.
 	Charge bool

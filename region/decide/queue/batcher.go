@@ -236,8 +236,6 @@ func (b *batcher) decide(ctx context.Context, batch []Ask) {
 // observe tells of what a call answered to a group of requests.
 func (b *batcher) observe(group []Ask, c *algorithms.Decide, d algorithms.Decided, of heardOf) {
 	switch first := &group[0]; {
-	case first.Question:
-		b.rights.ObserveQuestion(first.Applied, d)
 	case !c.Commit:
 	case first.Ahead:
 		b.rights.ObserveAhead(first.Applied, d)

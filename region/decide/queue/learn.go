@@ -32,16 +32,17 @@ func answerOf(group []Ask, place int, d algorithms.Decided, of heardOf) held.Ans
 	a.Ends = group[0].Applied[place].Target.Terms.Opens(a.State.Cell + 1)
 	for n := range group {
 		cost, v := group[n].CostOf(place), d.Answers[n].Verdicts[place]
+		fits := max(cost, 1) // a question asks about one unit
 		switch {
 		case v.Retry == 0:
 			if v.Owed == 0 {
-				a.Fitted = max(a.Fitted, cost)
+				a.Fitted = max(a.Fitted, fits)
 			}
 			if d.Answers[n].Admitted && !group[n].Chunk {
 				a.Charged += cost
 			}
-		case a.Denied == 0 || cost < a.Denied:
-			a.Denied, a.Verdict = cost, v
+		case a.Denied == 0 || fits < a.Denied:
+			a.Denied, a.Verdict = fits, v
 		}
 	}
 	return a

@@ -118,9 +118,6 @@ func (s *seen) Observe(of []*rules.Applied, _ *algorithms.Decide, d algorithms.D
 	s.ObserveAhead(of, d)
 }
 
-// ObserveQuestion implements Rights.
-func (*seen) ObserveQuestion([]*rules.Applied, algorithms.Decided) {}
-
 // ObserveAhead implements Rights.
 func (s *seen) ObserveAhead(of []*rules.Applied, d algorithms.Decided) {
 	s.mu.Lock()

@@ -32,8 +32,6 @@ type Rights interface {
 	Observe(of []*rules.Applied, call *algorithms.Decide, d algorithms.Decided)
 	// ObserveAhead is Observe of requests that are no demand.
 	ObserveAhead(of []*rules.Applied, d algorithms.Decided)
-	// ObserveQuestion takes in what the store said of a request that a charge follows.
-	ObserveQuestion(of []*rules.Applied, d algorithms.Decided)
 	// ExistsFound returns until when a bucket exists, as far as this node knows.
 	ExistsFound(a *rules.Applied) quantity.StoreTime
 }

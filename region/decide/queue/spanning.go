@@ -174,10 +174,10 @@ func (a *Answer) unheard(p Part, applied []*rules.Applied) {
 // chargesOf returns the calls that take back the charge of a part: one for each cost.
 func (q *Queue) chargesOf(own Ask, shard store.Shard, a Answer) (all []algorithms.Settle) {
 	for i, v := range a.Own().Verdicts {
-		if v.Retry != 0 { // a shadow limit without room was not charged
+		cost := own.CostOf(i)
+		if v.Retry != 0 || cost == 0 { // a shadow limit without room was not charged, and a question is not
 			continue
 		}
-		cost := own.CostOf(i)
 		n := slices.IndexFunc(all, func(c algorithms.Settle) bool { return c.Cost == cost })
 		if n < 0 {
 			n = len(all)

@@ -72,7 +72,7 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 
 // reported charges what a use cost that is over.
 func (s *Server) reported(ctx context.Context, q admit.Request) (admit.Decision, error) {
-	return s.node.Report(ctx, q, true)
+	return s.node.Report(ctx, q)
 }
 
 // decide reads a request and has it decided. If that fails it writes the answer and returns false.

@@ -40,10 +40,10 @@ func TestJSONAnswersAsThePeer(t *testing.T) {
 		{"nothing", "POST", "", ``, 400, problem},
 		{"half a character", "POST", "", strings.Replace(one, "7", `\ud800`, 1), 400, problem},
 		// Others than there.
-		{"another method", "PUT", "", one, 405, problem},                                                                                         // 200
-		{"no entries", "POST", "", `{"domain":"envoy","descriptors":[{}]}`, 400, problem},                                                        // 200
-		{"an empty key", "POST", "", `{"domain":"envoy","descriptors":[{"entries":[{"key":""}]}]}`, 400, problem},                                // 200
-		{"17 descriptors", "POST", "", strings.Replace(one, "[{", "[{"+strings.Repeat(`"entries":[{"key":"special"}]},{`, 16), 1), 400, problem}, // 200
+		{"another method", "PUT", "", one, 405, problem},                                                                                        // 200
+		{"no entries", "POST", "", `{"domain":"envoy","descriptors":[{}]}`, 400, problem},                                                       // 200
+		{"an empty key", "POST", "", `{"domain":"envoy","descriptors":[{"entries":[{"key":""}]}]}`, 400, problem},                               // 200
+		{"17 descriptors", "POST", "", strings.Replace(one, "[{", "[{"+strings.Repeat(`"entries":[{"key":"special"}]},{`, 16), 1), 429, answer}, // 200
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := fronts.Exchange(s.http.Handler, c.method, "/json", c.contentType, c.body)

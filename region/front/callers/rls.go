@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	envoy "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -45,7 +47,7 @@ func newRLS(node Node, o Options) *rls {
 			Help: "Descriptors of Envoy's requests that were to give back, in domains without negative_hits: give_back."}),
 		tooMany: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "quotad_rls_too_many_limits_total",
-			Help: "Requests of Envoy that were denied because they meet more limits than can be decided at once: let fewer apply, or send fewer descriptors."})}
+			Help: "Requests of Envoy that were denied because they meet more limits than can be decided at once, or have more descriptors or entries: let fewer apply, or send fewer."})}
 }
 
 // ShouldRateLimit implements envoy.service.ratelimit.v3.RateLimitService.
@@ -65,154 +67,78 @@ func (s *rls) limit(ctx context.Context, m *envoy.RateLimitRequest, caller strin
 	if err := s.options.MayName(ctx, m.GetDomain()); err != nil {
 		return nil, err
 	}
-	h := readHits(m)
-	s.ignored.Add(float64(h.limits))
-	if len(h.refunded) > 0 &&
-		s.node.Document().Domain(m.GetDomain()).NegativeHits != policy.GiveBackHits {
-		s.unreturned.Add(float64(len(h.refunded)))
-		h.asked, h.refunded = append(h.asked, h.refunded...), nil
+	a := newRLSReply(len(m.GetDescriptors()))
+	if tooMany(m) {
+		s.tooMany.Inc()
+		return a.refuse(), nil
 	}
-	style := s.options.EnvoyHeaders
-	a := newRLSReply(len(m.GetDescriptors()), style != "" && style != NoHeaders)
-	q := admit.Request{Domain: m.GetDomain(), Caller: caller, Wait: wait, Lists: h.lists}
-	if err := q.Validate(); err != nil { // also of lists that are not charged
+	q := admit.Request{Domain: m.GetDomain(), Caller: caller, Wait: wait, Lists: s.lists(m)}
+	decided, err := s.node.CheckLists(ctx, q)
+	if _, is := errors.AsType[admit.TooManyLimits](err); is {
+		s.tooMany.Inc()
+		return a.refuse(), nil
+	}
+	if err != nil {
 		return nil, err
 	}
-	if err := s.denies(h.asked, a, s.ask(ctx, q, h.asked, a)); err != nil {
-		return nil, err
-	}
-	if err := s.denies(h.charged, a, s.charge(ctx, q, h.charged, a)); err != nil {
-		return nil, err
-	}
-	for _, i := range h.refunded {
-		if err := s.giveBack(ctx, q, i, a); err != nil {
+	a.take(decided)
+	for i, list := range q.Lists {
+		if !list.Back {
+			continue
+		}
+		if err := s.giveBack(ctx, q, i, decided.Replaced, a); err != nil {
 			return nil, err
 		}
 	}
-	if a.keeps {
-		a.response.ResponseHeadersToAdd = a.headers(style)
+	if style := s.options.EnvoyHeaders; style != "" && style != NoHeaders {
+		a.response.ResponseHeadersToAdd = headers(decided, style)
 	}
 	return a.whole(), nil
 }
 
-// denies denies the descriptors at some places if err says that they meet too many limits: of an error
-// Envoy would let the request pass, and whoever can choose descriptors would pass all limits. Other
-// errors it returns.
-func (s *rls) denies(places []int, a *rlsReply, err error) error {
-	if _, is := errors.AsType[admit.TooManyLimits](err); !is {
-		return err
-	}
-	s.tooMany.Inc()
-	a.refuse(places)
-	return nil
+// tooMany reports whether a request has more descriptors, or one of them more entries, than are
+// decided. It is denied: an error Envoy would let pass, and whoever can choose descriptors would pass
+// all limits.
+func tooMany(m *envoy.RateLimitRequest) bool {
+	return len(m.GetDescriptors()) > admit.MaxLists || slices.ContainsFunc(m.GetDescriptors(),
+		func(d *ratelimit.RateLimitDescriptor) bool { return len(d.GetEntries()) > admit.MaxDescriptors })
 }
 
-// hits says what is to be done about each descriptor of a request, by its place.
-type hits struct {
-	lists                    []admit.List
-	charged, asked, refunded []int
-	limits                   int // that come with descriptors
-}
-
-func readHits(m *envoy.RateLimitRequest) (h hits) {
-	all := m.GetDescriptors()
-	h.lists, h.charged = make([]admit.List, 0, len(all)), make([]int, 0, len(all))
-	for i, d := range all {
+// lists returns the descriptors of a request with what they cost, and counts what is ignored.
+func (s *rls) lists(m *envoy.RateLimitRequest) []admit.List {
+	all := make([]admit.List, 0, len(m.GetDescriptors()))
+	returns := s.node.Document().Domain(m.GetDomain()).NegativeHits == policy.GiveBackHits
+	for _, d := range m.GetDescriptors() {
 		units := uint64(max(m.GetHitsAddend(), 1))
 		if own := d.GetHitsAddend(); own != nil {
 			units = own.GetValue()
 		}
 		// More than any limit is as much as that: it is denied, and no error that Envoy lets pass.
-		list := admit.List{Cost: quantity.Units(min(max(units, 1), 1<<51)),
+		list := admit.List{Cost: quantity.Units(min(units, 1<<51)),
 			Entries: make([]policy.KeyValue, len(d.GetEntries()))}
 		for n, e := range d.GetEntries() {
 			list.Entries[n] = policy.KeyValue{Name: e.GetKey(), Value: e.GetValue()}
 		}
 		switch {
-		case units == 0:
-			h.asked = append(h.asked, i)
-		case d.GetIsNegativeHits():
-			h.refunded = append(h.refunded, i)
+		case !d.GetIsNegativeHits() || units == 0:
+		case returns:
+			list.Back = true
 		default:
-			h.charged = append(h.charged, i)
+			s.unreturned.Inc()
+			list.Cost = 0
 		}
 		if d.GetLimit() != nil {
-			h.limits++
+			s.ignored.Inc()
 		}
-		h.lists = append(h.lists, list)
+		all = append(all, list)
 	}
-	return h
+	return all
 }
 
-// charge decides the descriptors that are to be charged. If one that is only asked about has no
-// room, nothing is charged but limits that are charged always.
-func (s *rls) charge(ctx context.Context, q admit.Request, places []int, a *rlsReply) error {
-	if len(places) == 0 {
-		return nil
-	}
-	q.Lists = some(q.Lists, places)
-	switch {
-	case s.node.Charges(q):
-		d, err := s.node.Report(ctx, q, !a.denied())
-		if err == nil {
-			a.take(places, d)
-		}
-		return err
-	case a.denied() || len(places) == 1:
-		decide := s.node.Check
-		if a.denied() {
-			decide = s.peek
-		}
-		d, err := decide(ctx, q)
-		if err == nil {
-			a.take(places, d)
-		}
-		return err
-	}
-	decided, err := s.node.CheckLists(ctx, q)
-	if len(decided) == 1 {
-		a.take(places, decided[0])
-	} else {
-		a.takeApart(places, decided)
-	}
-	return err
-}
-
-// some returns the lists at some places.
-func some(all []admit.List, places []int) []admit.List {
-	if len(places) == len(all) {
-		return all
-	}
-	lists := make([]admit.List, len(places))
-	for n, i := range places {
-		lists[n] = all[i]
-	}
-	return lists
-}
-
-// peek returns what a request would be answered, with what is left as nothing is charged.
-func (s *rls) peek(ctx context.Context, q admit.Request) (admit.Decision, error) {
-	d, err := s.node.Peek(ctx, q)
-	return d.Uncharged(), err
-}
-
-// ask says what the descriptors at some places would be answered, and charges nothing.
-func (s *rls) ask(ctx context.Context, q admit.Request, places []int, a *rlsReply) error {
-	if len(places) == 0 {
-		return nil
-	}
-	q.Lists, q.Question = some(q.Lists, places), true
-	d, err := s.node.Check(ctx, q)
-	if err == nil {
-		a.take(places, d.Uncharged())
-	}
-	return err
-}
-
-// giveBack gives back the hits of one descriptor, and answers what is left then.
-func (s *rls) giveBack(ctx context.Context, q admit.Request, place int, a *rlsReply) error {
+// giveBack gives back the hits of one descriptor, and answers what is left then. It never denies.
+func (s *rls) giveBack(ctx context.Context, q admit.Request, place int, replaced []string, a *rlsReply) error {
 	list := q.Lists[place]
-	back, err := s.node.RefundLast(ctx, q.Domain, list)
+	back, err := s.node.RefundLast(ctx, q.Domain, list, replaced)
 	e := audit.Event{Act: audit.GiveBack, Detail: "negative hits",
 		Buckets: audited(s.node.Buckets(q.Domain, list))}
 	for _, c := range back.Charges {
@@ -224,13 +150,16 @@ func (s *rls) giveBack(ctx context.Context, q admit.Request, place int, a *rlsRe
 	if err != nil {
 		return err
 	}
-	q.Lists = []admit.List{{Entries: list.Entries, Cost: 1}}
-	d, err := s.peek(ctx, q)
+	q.Lists = []admit.List{{Entries: list.Entries}}
+	d, err := s.node.Peek(ctx, q)
 	if err != nil {
 		return err
 	}
-	a.take([]int{place}, d)
-	a.passes(place)
+	if len(d.Met) > 0 {
+		status := statusOf(d, d.Met[0])
+		status.Code = passed
+		a.response.Statuses[place] = status
+	}
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/quotad/quotad/calendar"
+	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/decide/admit"
 )
 
@@ -28,15 +29,10 @@ const (
 )
 
 // rlsReply is an answer to Envoy in the making: a status for each descriptor, and the code of all.
-type rlsReply struct {
-	response *envoy.RateLimitResponse
-	// decisions are those that the answer is made of, if it keeps them for headers.
-	decisions []admit.Decision
-	keeps     bool
-}
+type rlsReply struct{ response *envoy.RateLimitResponse }
 
-func newRLSReply(descriptors int, keeps bool) *rlsReply {
-	return &rlsReply{keeps: keeps, response: &envoy.RateLimitResponse{OverallCode: passed,
+func newRLSReply(descriptors int) *rlsReply {
+	return &rlsReply{&envoy.RateLimitResponse{OverallCode: passed,
 		Statuses: make([]*descriptorStatus, descriptors)}}
 }
 
@@ -50,85 +46,42 @@ func (a *rlsReply) whole() *envoy.RateLimitResponse {
 	return a.response
 }
 
-// denied reports whether the request is denied by what was decided so far.
-func (a *rlsReply) denied() bool { return a.response.OverallCode == overLimit }
-
-// passes says that a descriptor was not asked about in order to be admitted.
-func (a *rlsReply) passes(place int) {
-	a.response.Statuses[place].Code, a.response.OverallCode = passed, passed
-	for _, s := range a.response.Statuses {
-		if s.GetCode() == overLimit {
-			a.response.OverallCode = overLimit
-		}
-	}
-}
-
-// take takes in one decision on the descriptors at some places.
-func (a *rlsReply) take(places []int, d admit.Decision) {
-	if a.keeps {
-		a.decisions = append(a.decisions, d)
-	}
-	if !d.Allowed {
+// take takes in what was decided.
+func (a *rlsReply) take(all admit.ListsDecision) {
+	if !all.Allowed {
 		a.response.OverallCode = overLimit
 	}
-	for n, i := range places {
-		if n < len(d.Met) {
-			a.response.Statuses[i] = statusOf(d, d.Met[n])
-		}
-	}
-}
-
-// refuse denies the descriptors at some places, of which nothing is known.
-func (a *rlsReply) refuse(places []int) {
-	a.response.OverallCode = overLimit
-	for _, i := range places {
-		a.response.Statuses[i] = &descriptorStatus{Code: overLimit, CurrentLimit: &rateLimit{}}
-	}
-}
-
-// takeApart takes in a decision for each of the descriptors at some places. Those that only
-// alternative limits deny make up a denial together.
-func (a *rlsReply) takeApart(places []int, all []admit.Decision) {
-	alternatives, full := 0, 0
-	for n, d := range all {
-		before := a.response.OverallCode
-		a.take(places[n:n+1], d)
-		if alternative(d) {
-			alternatives++
-			if !d.Allowed {
-				full++
-				a.response.OverallCode = before
+	for n, d := range all.Decisions {
+		for k, i := range all.Of[n] {
+			if k < len(d.Met) {
+				a.response.Statuses[i] = statusOf(d, d.Met[k])
 			}
 		}
 	}
-	if alternatives > 0 && full == alternatives {
-		a.response.OverallCode = overLimit
-	}
 }
 
-// alternative reports whether the limits of a decision deny only together with others.
-func alternative(d admit.Decision) bool {
-	for _, s := range d.Limits {
-		if !s.Alternative {
-			return false
-		}
+// refuse returns the answer that denies all descriptors, of which nothing is known.
+func (a *rlsReply) refuse() *envoy.RateLimitResponse {
+	a.response.OverallCode = overLimit
+	for i := range a.response.Statuses {
+		a.response.Statuses[i] = &descriptorStatus{Code: overLimit, CurrentLimit: &rateLimit{}}
 	}
-	return len(d.Limits) > 0
+	return a.response
 }
 
 // statusOf returns the status of one descriptor. Of a limit without room for it nothing is left, as
 // envoyproxy/ratelimit says, though there may be room for less.
 func statusOf(d admit.Decision, met admit.Met) *descriptorStatus {
-	if met.Denied {
-		return &descriptorStatus{Code: overLimit, CurrentLimit: &rateLimit{}}
+	if met.Exempt != nil && !met.Exempt.Unlimited && (met.Exempt.Deny || met.Exempt.Window > 0) {
+		return zeroOf(met.Exempt, time.Now())
 	}
-	if met.Unlimited {
+	if met.Exempt != nil && met.Exempt.Unlimited {
 		return &descriptorStatus{Code: passed, LimitRemaining: maxCount}
 	}
 	s, found := speaks(d.Limits, met.Limits)
 	if !found {
 		code := passed
-		if d.Reason == admit.NoLimit && !d.Allowed && !met.Exempt {
+		if d.Reason == admit.NoLimit && !d.Allowed && met.Exempt == nil && !met.Replaced {
 			code = overLimit
 		}
 		return &descriptorStatus{Code: code}
@@ -142,9 +95,37 @@ func statusOf(d admit.Decision, met admit.Met) *descriptorStatus {
 		if s.Admits {
 			status.LimitRemaining = count(s.Remaining)
 		}
-		status.DurationUntilReset = durationpb.New(s.Wait())
+		status.DurationUntilReset = wholeSeconds(resetOf(s))
 	}
 	return status
+}
+
+// zeroOf returns the status of a descriptor that meets an exemption which denies, or is told of as a
+// limit of 0. The window is that of the present moment.
+func zeroOf(e *policy.Exemption, now time.Time) *descriptorStatus {
+	status := &descriptorStatus{Code: passed, CurrentLimit: &rateLimit{Name: e.Alias}}
+	if e.Deny {
+		status.Code = overLimit
+	}
+	if e.Window > 0 {
+		setUnit(status.CurrentLimit, e.Window)
+		status.DurationUntilReset = wholeSeconds(e.Window - time.Duration(now.UnixNano())%e.Window)
+	}
+	return status
+}
+
+// resetOf returns when a denied descriptor may come again, if that is known, and otherwise when a
+// fixed_window ends, or another limit is whole.
+func resetOf(s admit.LimitState) time.Duration {
+	if !s.Admits && s.RetryAfter > 0 {
+		return s.RetryAfter
+	}
+	return max(s.Ends, s.ResetAfter)
+}
+
+// wholeSeconds rounds up: Envoy cuts off parts of a second, and would tell clients to come too soon.
+func wholeSeconds(d time.Duration) *durationpb.Duration {
+	return durationpb.New((max(d, 0) + time.Second - 1).Truncate(time.Second))
 }
 
 // speaks returns the limit that says most about a descriptor: of those that deny it the one that
@@ -202,23 +183,32 @@ func limitOf(s admit.LimitState) *rateLimit {
 		l.Unit = periods[s.Period.Unit()]
 		return l
 	}
-	for _, u := range units {
-		if n := s.Window / u.length; n > 0 && s.Window%u.length == 0 {
-			if l.Unit = u.unit; n > 1 {
-				l.UnitMultiplier = wrapperspb.UInt32(uint32(n))
-			}
-			break
-		}
-	}
+	setUnit(l, s.Window)
 	return l
 }
 
-// headers returns the headers of the decision that denies, or else of the one with least left.
-func (a *rlsReply) headers(style Headers) (all []*corev3.HeaderValue) {
+// setUnit tells of the length of a window.
+func setUnit(l *rateLimit, window time.Duration) {
+	for _, u := range units {
+		if n := window / u.length; n > 0 && window%u.length == 0 {
+			if l.Unit = u.unit; n > 1 {
+				l.UnitMultiplier = wrapperspb.UInt32(uint32(n))
+			}
+			return
+		}
+	}
+}
+
+// headers returns the headers of the last decision that denies, as envoyproxy/ratelimit does, or else
+// of the one with least left. A denial that others spare says nothing.
+func headers(of admit.ListsDecision, style Headers) (all []*corev3.HeaderValue) {
 	var says *admit.Decision
-	for i := range a.decisions {
-		d := &a.decisions[i]
-		if says == nil || says.Allowed && (!d.Allowed || d.Limit != "" && (says.Limit == "" || d.Remaining < says.Remaining)) {
+	for i := range of.Decisions {
+		d := &of.Decisions[i]
+		switch {
+		case of.Spared[i]:
+		case says == nil, !d.Allowed,
+			says.Allowed && d.Limit != "" && (says.Limit == "" || d.Remaining < says.Remaining):
 			says = d
 		}
 	}

@@ -45,15 +45,23 @@ func envoysNode(t *testing.T, server *servers.Server) *fronts.Real {
   - {name: bytes, domain: envoy, entries: [{key: bytes}], algorithm: token_bucket, limit: 100, window: Wm, charge: always}
   - {name: account, domain: apart, entries: [{key: account}], algorithm: fixed_window, limit: 2, window: Wm}
   - {name: path, domain: apart, entries: [{key: path}], algorithm: fixed_window, limit: 4, window: Wm}
+  - {name: first, domain: quota, entries: [{key: first}], algorithm: fixed_window, limit: 1, window: Wm, alternative: true}
+  - {name: second, domain: quota, entries: [{key: second}], algorithm: fixed_window, limit: 9, window: Wm, alternative: true}
+  - {name: pardon, domain: apart, alias: "", entries: [{key: pardon}], replaces: [ban, shut], algorithm: fixed_window, limit: 9, window: Wm}
+  - {name: third, domain: envoy, entries: [{key: third}], algorithm: fixed_window, limit: 9, window: Wm, alternative: true}
   - {name: known, domain: strict, key: [account], algorithm: fixed_window, limit: 2, window: Wm}
 domains:
   - {name: envoy, negative_hits: give_back}
   - {name: apart, descriptors: apart}
   - {name: strict, on_no_limit: deny}
+  - {name: quota, descriptors: apart}
 exempt:
   - {domain: envoy, entries: [{key: account, value: internal}], unlimited: true}
   - {domain: envoy, entries: [{key: account, value: none}]}
   - {domain: envoy, entries: [{key: account, value: bad}], deny: true}
+  - {domain: apart, entries: [{key: banned}], deny: true, window: 24h, alias: ban}
+  - {domain: apart, entries: [{key: watched}], window: 1h, alias: watched}
+  - {domain: quota, entries: [{key: shut}], deny: true, window: 1h, alias: shut, alternative: true}
 `, "Wm", fmt.Sprintf("%vm", fronts.RoomyWindow().Minutes())))
 }
 
@@ -161,6 +169,27 @@ func TestEnvoyIsAnswered(t *testing.T) {
 		{"envoy: bytes=1 9000 | account=10 4", "OVER_LIMIT: bytes 100 left 0 over | per account 5 left 0 over"},
 		{"envoy: tokens=1 0 | bytes=1 20 | account=10", "OVER_LIMIT: tokens 1000 left 0 over | bytes 100 left 0 over | per account 5 left 3"},
 		{"envoy: account=10", "OK: per account 5 left 2"},
+		// Alternative limits, whatever each of them costs.
+		{"quota: first=1", "OK: first 1 left 0"},
+		{"quota: first=1 0 | second=1 0", "OK: first 1 left 0 over | second 9 left 9"},
+		{"quota: first=1 0 | second=1", "OK: first 1 left 0 over | second 9 left 8"},
+		{"quota: first=1 | second=1 0", "OK: first 1 left 0 over | second 9 left 8"},
+		{"quota: first=1 0", "OVER_LIMIT: first 1 left 0 over"},
+		{"quota: shut=1 | second=1", "OK: shut 0 left 0 over | second 9 left 7"},
+		{"quota: shut=1", "OVER_LIMIT: shut 0 left 0 over"},
+		{"envoy: one=2 | third=2 3", "OK: one 1 left 0 | third 9 left 6"},
+		{"envoy: one=2 0 | third=2 0", "OK: one 1 left 0 over | third 9 left 6"},
+		{"envoy: one=2 0 | third=2 2", "OK: one 1 left 0 over | third 9 left 4"},
+		{"envoy: one=2 2 | third=2 0", "OK: one 1 left 0 over | third 9 left 4"},
+		// What asks and has none left takes nothing from the others.
+		{"apart: account=1 0 | path=/y", "OVER_LIMIT: account 2 left 0 over | path 4 left 3"},
+		{"envoy: account=8 0 | account=10 0", "OK: per account 5 left 3 | per account 5 left 2"},
+		// A limit of 0 is told, and replaced.
+		{"apart: banned=1", "OVER_LIMIT: ban 0 left 0 over"},
+		{"apart: watched=1", "OK: watched 0 left 0"},
+		{"apart: banned=1 | pardon=1", "OK: - |  9 left 8"},
+		{"apart: banned=1 | pardon=1 0", "OK: - |  9 left 8"},
+		{"apart: banned=1 0 | pardon=1 -1", "OK: - |  9 left 8"},
 		{"strict: account=1 user=7", "OK: known 2 left 1"},
 		{"strict: user=7 account=1", "OK: known 2 left 0"},
 		{"strict: acount=1", "OVER_LIMIT: - over"},
@@ -174,6 +203,9 @@ func TestEnvoyIsAnswered(t *testing.T) {
 	steps = append(steps, step{"envoy: " + strings.Join(many, " | "),
 		"OVER_LIMIT: " + strings.Join(refused, " | ")},
 		step{"envoy: account=100", "OK: per account 5 left 4"})
+	steps = append(steps, step{"envoy: " + strings.Repeat("a=1 | ", 16) + "a=1",
+		"OVER_LIMIT: " + strings.Repeat(" 0 left 0 over | ", 16) + " 0 left 0 over"},
+		step{"envoy: " + strings.Repeat("a=1 ", 17), "OVER_LIMIT:  0 left 0 over"})
 	for name, start := range fixtures.Kinds {
 		t.Run(name, func(t *testing.T) {
 			node := envoysNode(t, start(t))
@@ -199,8 +231,6 @@ func TestEnvoyIsToldWhatIsWrong(t *testing.T) {
 		"domain: is longer than 63 bytes":   asking(strings.Repeat("d", 64) + ": account=1"),
 		"descriptors: is empty":             {Domain: "envoy"},
 		"descriptors[1]: has no entries":    {Domain: "envoy", Descriptors: []*commonv3.RateLimitDescriptor{described("a=1"), {}}},
-		"descriptors: has 17 descriptors":   asking("envoy: " + strings.Repeat("a=1 | ", 16) + "a=1"),
-		"descriptors[0]: has too many":      asking("envoy: " + strings.Repeat("a=1 ", 17)),
 		"descriptors[0].entries[0].key: is": asking("envoy: =1"),
 		"entries[0].value: is longer":       asking("envoy: a=" + strings.Repeat("v", 64<<10+1)),
 	} {

@@ -28,14 +28,13 @@ import (
 type Node interface {
 	Check(ctx context.Context, q admit.Request) (admit.Decision, error)
 	CheckBatch(ctx context.Context, all []admit.Request) ([]admit.Decision, error)
-	CheckLists(ctx context.Context, q admit.Request) ([]admit.Decision, error)
+	CheckLists(ctx context.Context, q admit.Request) (admit.ListsDecision, error)
 	Peek(ctx context.Context, q admit.Request) (admit.Decision, error)
-	// Report and Charges are for uses whose cost is known only afterwards.
-	Report(ctx context.Context, q admit.Request, others bool) (admit.Decision, error)
-	Charges(q admit.Request) bool
+	// Report is for uses whose cost is known only afterwards.
+	Report(ctx context.Context, q admit.Request) (admit.Decision, error)
 	Take(ctx context.Context, t admit.Take) (admit.Taken, error)
 	Settle(ctx context.Context, receipt string, used quantity.Units) (receipts.Settled, error)
-	RefundLast(ctx context.Context, domain string, list admit.List) (receipts.Settled, error)
+	RefundLast(ctx context.Context, domain string, list admit.List, replaced []string) (receipts.Settled, error)
 	// Receipt returns the buckets that a receipt is about, and Buckets those that a list meets.
 	Receipt(receipt string) ([]policy.BucketRef, error)
 	Buckets(domain string, list admit.List) []policy.BucketRef

@@ -76,7 +76,7 @@ func (n tracedNode) Check(ctx context.Context, q admit.Request) (admit.Decision,
 	return d, err
 }
 
-// Peek implements Node. A call of Envoy's protocol may only ask.
+// Peek implements Node.
 func (n tracedNode) Peek(ctx context.Context, q admit.Request) (admit.Decision, error) {
 	d, err := n.Node.Peek(ctx, q)
 	note(ctx, err, d)
@@ -84,8 +84,8 @@ func (n tracedNode) Peek(ctx context.Context, q admit.Request) (admit.Decision, 
 }
 
 // Report implements Node.
-func (n tracedNode) Report(ctx context.Context, q admit.Request, others bool) (admit.Decision, error) {
-	d, err := n.Node.Report(ctx, q, others)
+func (n tracedNode) Report(ctx context.Context, q admit.Request) (admit.Decision, error) {
+	d, err := n.Node.Report(ctx, q)
 	note(ctx, err, d)
 	return d, err
 }
@@ -98,9 +98,9 @@ func (n tracedNode) CheckBatch(ctx context.Context, all []admit.Request) ([]admi
 }
 
 // CheckLists implements Node.
-func (n tracedNode) CheckLists(ctx context.Context, q admit.Request) ([]admit.Decision, error) {
+func (n tracedNode) CheckLists(ctx context.Context, q admit.Request) (admit.ListsDecision, error) {
 	decided, err := n.Node.CheckLists(ctx, q)
-	note(ctx, err, decided...)
+	note(ctx, err, decided.Decisions...)
 	return decided, err
 }
 

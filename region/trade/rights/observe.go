@@ -48,6 +48,10 @@ func (e *Engine) matters(applied []*rules.Applied, d algorithms.Decided) bool {
 func (e *Engine) observe(applied []*rules.Applied, c *algorithms.Decide, d algorithms.Decided) {
 	e.mu.Lock()
 	for i, a := range applied {
+		if c.PerBucket && c.Costs[i] == 0 {
+			e.observeQuestion(a, d, i)
+			continue
+		}
 		o := e.observing(a.Bucket)
 		o.State, o.Now = d.Buckets[i], d.Now
 		for n, answer := range d.Answers {
@@ -67,26 +71,18 @@ func (e *Engine) observe(applied []*rules.Applied, c *algorithms.Decide, d algor
 	e.drains()
 }
 
-// ObserveQuestion adds to the next report that buckets which are charged always were asked about
-// before a use, as d says. One that is denied is demand of a usual charge; one that is admitted is
-// charged afterwards.
-func (e *Engine) ObserveQuestion(applied []*rules.Applied, d algorithms.Decided) {
-	if !e.matters(applied, d) {
+// observeQuestion adds to the next report that a bucket was asked about before a use. If it is charged
+// always, a denied question is demand of a usual charge; an admitted one is charged afterwards. The
+// caller holds the lock.
+func (e *Engine) observeQuestion(a *rules.Applied, d algorithms.Decided, place int) {
+	if a.Limit.Charge != policy.ChargeAlways {
 		return
 	}
-	e.mu.Lock()
-	for i, a := range applied {
-		if a.Limit.Charge != policy.ChargeAlways {
-			continue
-		}
-		o := e.observing(a.Bucket)
-		o.State, o.Now, o.Asked = d.Buckets[i], d.Now, true
-		if d.Answers[0].Verdicts[i].Retry != 0 {
-			o.Denied = min(o.Denied+min(a.Charges.Usual(), a.Most()), algorithms.MaxUnits)
-		}
+	o := e.observing(a.Bucket)
+	o.State, o.Now, o.Asked = d.Buckets[place], d.Now, true
+	if d.Answers[0].Verdicts[place].Retry != 0 {
+		o.Denied = min(o.Denied+min(a.Charges.Usual(), a.Most()), algorithms.MaxUnits)
 	}
-	e.mu.Unlock()
-	e.drains()
 }
 
 // ObserveDenied adds a denied request to the next report. The node denied it by what it remembers

@@ -35,7 +35,7 @@ type Descriptor struct {
 // RateLimit is the rate_limit of a descriptor.
 type RateLimit struct {
 	Unit            string     `yaml:"unit,omitempty"`
-	RequestsPerUnit uint32     `yaml:"requests_per_unit,omitempty"`
+	RequestsPerUnit *uint32    `yaml:"requests_per_unit,omitempty"` // nil: 0, and not written
 	Unlimited       bool       `yaml:"unlimited,omitempty"`
 	Name            string     `yaml:"name,omitempty"`
 	Replaces        []Replaces `yaml:"replaces,omitempty"`
@@ -136,9 +136,12 @@ func compile(text string) *regexp.Regexp {
 
 func limitOf(d Descriptor) (*Limit, error) {
 	unit := rlsv3.RateLimitResponse_RateLimit_Unit_value[strings.ToUpper(d.RateLimit.Unit)]
-	l := &Limit{Name: d.RateLimit.Name, Requests: d.RateLimit.RequestsPerUnit,
+	l := &Limit{Name: d.RateLimit.Name,
 		Unit: rlsv3.RateLimitResponse_RateLimit_Unit(unit), Unlimited: d.RateLimit.Unlimited,
 		Shadow: d.ShadowMode, Quota: d.QuotaMode}
+	if n := d.RateLimit.RequestsPerUnit; n != nil {
+		l.Requests = *n
+	}
 	for _, r := range d.RateLimit.Replaces {
 		l.Replaces = append(l.Replaces, r.Name)
 	}

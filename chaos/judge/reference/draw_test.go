@@ -22,6 +22,14 @@ type Source struct {
 	MaxDepth int
 	// Zeros draws hits_addend 0 for single descriptors, which asks and charges nothing.
 	Zeros bool
+	// Negative draws is_negative_hits for single descriptors.
+	Negative bool
+	// None draws limits of 0 requests, limits of both modes, and more names and replaces.
+	None bool
+	// Inner draws values with a * before their end, which newer ones of envoyproxy/ratelimit know.
+	Inner bool
+	// One draws requests of which each descriptor costs 1.
+	One bool
 }
 
 // Dice are random numbers, such as a *rand.Rand of math/rand/v2.
@@ -35,6 +43,7 @@ var (
 	keys    = []string{"a", "b", "c/d", "e.f"}
 	values  = []string{"x", "xy", "xyz", "y", "yz", "", "8080", "true", "a: b"}
 	starts  = []string{"*", "x*", "xy*", "y*"}
+	inner   = []string{"x*z", "*z", "x*y*", "*y"}
 	names   = []string{"n1", "n2", "n3"}
 	units   = []string{"second", "minute", "hour", "day", "week", "month", "year"}
 	domains = []string{"edge", "edge.internal", "7"}
@@ -53,7 +62,7 @@ func (s Source) Files() []Root {
 		roots[i] = Root{domains[i], s.descriptors(1)}
 	}
 	roots[0].Descriptors = append(roots[0].Descriptors, Descriptor{Key: "always",
-		RateLimit: &RateLimit{Unit: pick(s, units), RequestsPerUnit: uint32(1 + s.Dice.IntN(8))}})
+		RateLimit: &RateLimit{Unit: pick(s, units), RequestsPerUnit: new(uint32(1 + s.Dice.IntN(8)))}})
 	return roots
 }
 
@@ -65,7 +74,7 @@ func (s Source) descriptors(depth int) (all []Descriptor) {
 		case 0:
 			d.Value = pick(s, values)
 		case 1:
-			d.Value, d.ShareThreshold = pick(s, starts), s.one(2)
+			d.Value, d.ShareThreshold = pick(s, s.several()), s.one(2)
 		}
 		same := func(o Descriptor) bool { return o.Key == d.Key && o.Value == d.Value }
 		if slices.ContainsFunc(all, same) {
@@ -80,7 +89,7 @@ func (s Source) descriptors(depth int) (all []Descriptor) {
 // fill draws what a descriptor has beside its key. One with a * has a limit: quotad puts those
 // without behind the others, and refuses a configuration in which that would matter.
 func (s Source) fill(d *Descriptor, depth int) {
-	several := strings.HasSuffix(d.Value, "*")
+	several := strings.Contains(d.Value, "*")
 	if several || !s.one(4) {
 		d.RateLimit = s.rateLimit(several)
 	}
@@ -97,6 +106,7 @@ func (s Source) fill(d *Descriptor, depth int) {
 			d.ShadowMode = true
 		case 1, 2:
 			d.QuotaMode = true
+			d.ShadowMode = s.None && s.one(4)
 		}
 	}
 }
@@ -106,15 +116,26 @@ func (s Source) rateLimit(limited bool) *RateLimit {
 	if !limited && s.one(6) {
 		l.Unlimited = true
 	} else {
-		l.Unit, l.RequestsPerUnit = pick(s, units), uint32(1+s.Dice.IntN(8))
-		if s.one(3) {
+		l.Unit, l.RequestsPerUnit = pick(s, units), new(uint32(1+s.Dice.IntN(8)))
+		if s.None && s.one(5) {
+			*l.RequestsPerUnit = 0
+		}
+		if s.one(3) || s.None && s.one(2) {
 			l.Name = pick(s, names)
 		}
 	}
-	if name := pick(s, names); s.one(5) && name != l.Name {
+	if name := pick(s, names); (s.one(5) || s.None && s.one(4)) && name != l.Name {
 		l.Replaces = []Replaces{{name}}
 	}
 	return l
+}
+
+// several returns the values with a * that may be drawn.
+func (s Source) several() []string {
+	if s.Inner && s.one(2) {
+		return inner
+	}
+	return starts
 }
 
 // Texts returns the files as YAML.
@@ -138,7 +159,7 @@ func (s Source) Request(roots []Root) *rlsv3.RateLimitRequest {
 	if s.one(20) {
 		r.Domain = "unknown"
 	}
-	if s.one(3) {
+	if !s.One && s.one(3) {
 		r.HitsAddend = uint32(s.Dice.IntN(5))
 	}
 	for range 1 + s.Dice.IntN(3) {
@@ -147,16 +168,28 @@ func (s Source) Request(roots []Root) *rlsv3.RateLimitRequest {
 			continue
 		}
 		d := &ratelimitv3.RateLimitDescriptor{Entries: s.entries(root.Descriptors)}
-		if s.one(4) {
-			least := 1
-			if s.Zeros {
-				least = 0
-			}
-			d.HitsAddend = wrapperspb.UInt64(uint64(least + s.Dice.IntN(6)))
-		}
+		s.cost(d)
 		r.Descriptors = append(r.Descriptors, d)
 	}
 	return r
+}
+
+// cost draws what a descriptor costs, if it says so itself.
+func (s Source) cost(d *ratelimitv3.RateLimitDescriptor) {
+	if s.One {
+		if s.one(4) {
+			d.HitsAddend = wrapperspb.UInt64(1)
+		}
+		return
+	}
+	if s.one(4) {
+		least := 1
+		if s.Zeros {
+			least = 0
+		}
+		d.HitsAddend = wrapperspb.UInt64(uint64(least + s.Dice.IntN(6)))
+	}
+	d.IsNegativeHits = s.Negative && s.one(16)
 }
 
 // entries draws the entries of a descriptor, at least one.
@@ -167,8 +200,8 @@ func (s Source) entries(siblings []Descriptor) (all []*ratelimitv3.RateLimitDesc
 		if len(siblings) > 0 && !s.one(10) {
 			d := pick(s, siblings)
 			key, below = d.Key, d.Descriptors
-			if start, several := strings.CutSuffix(d.Value, "*"); several {
-				value = start + pick(s, values)
+			if strings.Contains(d.Value, "*") {
+				value = strings.ReplaceAll(d.Value, "*", pick(s, values))
 			} else if d.Value != "" && !s.one(6) {
 				value = d.Value
 			}

@@ -3,11 +3,13 @@
 package reference
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	rlsv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
 )
@@ -20,7 +22,8 @@ const (
 	// Charged charges each descriptor, whether it is denied or not. So envoyproxy/ratelimit does.
 	Charged Habit = "charged"
 	// Apart decides each descriptor alone, in their order, and charges those that are not denied. A
-	// shadow limit without room is not charged either.
+	// shadow limit without room is not charged either. A descriptor that costs 0 asks: it is denied
+	// where nothing is left. So does one with is_negative_hits, which Charged charges.
 	Apart Habit = "apart"
 	// Together charges all descriptors, or none. Those of one count are one, and cost the most that
 	// any of them does. A shadow limit without room, and a limit in quota mode without room beside
@@ -75,13 +78,18 @@ func (s *Server) ShouldRateLimit(at time.Time, r *rlsv3.RateLimitRequest) (*rlsv
 	if len(r.GetDescriptors()) == 0 {
 		return nil, errors.New("rate limit descriptor list must not be empty")
 	}
+	return answer(at.Unix(), s.decide(at, r)), nil
+}
+
+// decide decides a request that is valid.
+func (s *Server) decide(at time.Time, r *rlsv3.RateLimitRequest) []*asked {
 	all := s.match(at.Unix(), r)
 	if s.habit == Together {
 		s.decideTogether(all)
 	} else {
 		s.decideEach(all)
 	}
-	return answer(at.Unix(), all), nil
+	return all
 }
 
 // match finds the limits of a request, without those that others of the request replace.
@@ -92,6 +100,9 @@ func (s *Server) match(now int64, r *rlsv3.RateLimitRequest) []*asked {
 		all[i] = &asked{limit: limit, addend: max(1, uint64(r.GetHitsAddend()))}
 		if d.GetHitsAddend() != nil {
 			all[i].addend = d.GetHitsAddend().GetValue()
+		}
+		if d.GetIsNegativeHits() && s.habit != Charged {
+			all[i].addend = 0
 		}
 		if limit == nil {
 			continue
@@ -121,7 +132,7 @@ func (s *Server) decideEach(all []*asked) {
 			continue
 		}
 		after := s.counts[a.count] + a.addend
-		a.room = after <= uint64(a.limit.Requests)
+		a.room = s.fits(after, a.addend, a.limit)
 		if a.room {
 			a.left = uint64(a.limit.Requests) - after
 		}
@@ -129,6 +140,15 @@ func (s *Server) decideEach(all []*asked) {
 			s.counts[a.count] = after
 		}
 	}
+}
+
+// fits reports whether a limit has room for a cost, after which so much is used. A cost of 0 is a
+// question of whether anything is left, but for Charged, for which it is a cost as any other.
+func (s *Server) fits(after, cost uint64, l *Limit) bool {
+	if cost == 0 && s.habit != Charged {
+		return after < uint64(l.Requests)
+	}
+	return after <= uint64(l.Requests)
 }
 
 // decideTogether decides the descriptors as one.
@@ -140,7 +160,7 @@ func (s *Server) decideTogether(all []*asked) {
 		}
 	}
 	for _, a := range all {
-		a.room = a.limit != nil && s.counts[a.count]+costs[a.count] <= uint64(a.limit.Requests)
+		a.room = a.limit != nil && s.fits(s.counts[a.count]+costs[a.count], costs[a.count], a.limit)
 	}
 	if !denied(all) {
 		for _, a := range all {
@@ -198,5 +218,32 @@ func answer(now int64, all []*asked) *rlsv3.RateLimitResponse {
 		}
 		response.Statuses = append(response.Statuses, status)
 	}
+	response.ResponseHeadersToAdd = headers(all, response.Statuses)
 	return response
+}
+
+// headers tells of the descriptor with the least left, the first of several, or of the last one that
+// denies the request by itself. envoyproxy/ratelimit lets the names be chosen.
+func headers(all []*asked, statuses []*rlsv3.RateLimitResponse_DescriptorStatus) []*corev3.HeaderValue {
+	var least, denies *rlsv3.RateLimitResponse_DescriptorStatus
+	for i, status := range statuses {
+		if status.CurrentLimit == nil {
+			continue
+		}
+		if least == nil || status.LimitRemaining < least.LimitRemaining {
+			least = status
+		}
+		if status.Code == rlsv3.RateLimitResponse_OVER_LIMIT && !all[i].limit.Quota {
+			denies = status
+		}
+	}
+	says := cmp.Or(denies, least)
+	if says == nil {
+		return nil
+	}
+	return []*corev3.HeaderValue{
+		{Key: "x-ratelimit-limit", Value: fmt.Sprint(says.CurrentLimit.RequestsPerUnit)},
+		{Key: "x-ratelimit-remaining", Value: fmt.Sprint(says.LimitRemaining)},
+		{Key: "x-ratelimit-reset", Value: fmt.Sprint(says.DurationUntilReset.Seconds)},
+	}
 }

@@ -40,6 +40,8 @@ lint: ## gofmt, go vet and staticcheck
 	$(GO) tool staticcheck ./...
 	$(GO) vet -tags proxies,monitoring,envoy ./deploy/...
 	$(GO) tool staticcheck -tags proxies,monitoring,envoy ./deploy/...
+	$(GO) vet -tags reference ./chaos/judge/reference
+	$(GO) tool staticcheck -tags reference ./chaos/judge/reference
 
 # The scripts are tested on a real Redis too, so there must be one.
 .PHONY: redis-server
@@ -154,6 +156,19 @@ overload: redis-server ## a real node offered up to ten times what it decides: w
 	$(GO) test -count 1 -run '^$$' -bench 'Overload|NewIDs' -benchtime 1x ./chaos/real/process
 	bin=$$(mktemp -d) && trap 'rm -rf "$$bin"' EXIT && GOBIN="$$bin" $(GO) install $(RATELIMIT) && \
 	  $(GO) test -count 1 -run '^$$' -bench 'Deadlines|Standstill' -benchtime 1x ./chaos/real/process -ratelimit "$$bin/service_cmd"
+
+# RATELIMIT may also be the path of a program that is built already. NEWER=1 draws what it loads since July 2026: metadata.
+# INNER=1 draws values with a * before their end, too, which it has known as long.
+.PHONY: reference
+reference: CONFIGURATIONS = 150
+reference: REQUESTS = 12000
+reference: COST_ONE = 6000
+reference: SEED = 1
+reference: redis-server ## envoyproxy/ratelimit held against a real node: REQUESTS requests to both (12000, and COST_ONE of cost 1) under CONFIGURATIONS drawn configurations (150); prints how their answers differ; three minutes
+	bin=$$(mktemp -d) && trap 'rm -rf "$$bin"' EXIT && case '$(RATELIMIT)' in \
+	  *@*) GOBIN="$$bin" $(GO) install $(RATELIMIT) && peer="$$bin/service_cmd";; *) peer=$$(realpath '$(RATELIMIT)');; esac && \
+	  $(GO) test -count 1 -timeout 30m -tags reference -v -run '^TestReference$$' ./chaos/judge/reference -ratelimit "$$peer" -seed $(SEED) \
+	  -configurations $(CONFIGURATIONS) -requests $(REQUESTS) -cost-one $(COST_ONE) $(if $(NEWER),-newer) $(if $(INNER),-inner)
 
 .PHONY: keys
 keys: redis-server ## a million live keys on a real node and Redis: what they cost, and what DEL and FLUSHALL give back; thousands of keys that borrow

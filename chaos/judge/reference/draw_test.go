@@ -28,6 +28,8 @@ type Source struct {
 	None bool
 	// Inner draws values with a * before their end, which newer ones of envoyproxy/ratelimit know.
 	Inner bool
+	// Older draws no metadata, which older ones of envoyproxy/ratelimit do not load.
+	Older bool
 	// One draws requests of which each descriptor costs 1.
 	One bool
 }
@@ -97,7 +99,7 @@ func (s Source) fill(d *Descriptor, depth int) {
 		d.Descriptors = s.descriptors(depth + 1)
 	}
 	d.DetailedMetric, d.ValueToMetric = s.one(8), s.one(8)
-	if s.one(8) {
+	if s.one(8) && !s.Older {
 		d.Metadata = map[string]any{"owner": "someone"}
 	}
 	if d.RateLimit != nil && !d.RateLimit.Unlimited {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -48,6 +49,7 @@ func NewServer(c *Configuration, h Habit) *Server {
 type asked struct {
 	limit     *Limit // nil: none applies
 	unlimited bool
+	entries   string // of domain and entries, the beginning of the key of its count
 	count     string // the key of its count
 	addend    uint64
 	room      bool // the limit had room for it
@@ -115,8 +117,8 @@ func (s *Server) match(now int64, r *rlsv3.RateLimitRequest) []*asked {
 			all[i].limit, all[i].unlimited = nil, true
 			continue
 		}
-		unit := seconds[limit.Unit]
-		all[i].count = fmt.Sprintf("%s_%s%d", r.GetDomain(), entries, now/unit*unit)
+		all[i].entries = r.GetDomain() + "_" + entries
+		all[i].count = all[i].in(now)
 	}
 	for _, a := range all {
 		if a.limit != nil && a.limit.Name != "" && replaced[a.limit.Name] {
@@ -124,6 +126,12 @@ func (s *Server) match(now int64, r *rlsv3.RateLimitRequest) []*asked {
 		}
 	}
 	return all
+}
+
+// in returns the key of its count at a time.
+func (a *asked) in(now int64) string {
+	unit := seconds[a.limit.Unit]
+	return a.entries + strconv.FormatInt(now/unit*unit, 10)
 }
 
 // decideEach decides the descriptors one after the other, but for Apart those that ask first.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -157,25 +156,9 @@ func emptyServer(b *testing.B, quotad string, by *rival) *rival {
 
 // comparedServer starts envoyproxy/ratelimit with a Redis of its own.
 func comparedServer(b *testing.B) *rival {
-	redis, err := StartRedis(b.Context(), b, RedisConfig{})
+	r, err := StartRatelimit(b.Context(), b, *compared, map[string][]byte{"bench.yaml": []byte(sameLimit)})
 	suite.Must(b, err)
-	dir := b.TempDir()
-	suite.Must(b, os.Mkdir(filepath.Join(dir, "config"), 0o700))
-	suite.Must(b, os.WriteFile(filepath.Join(dir, "config", "bench.yaml"), []byte(sameLimit), 0o600))
-	var ports [3]string
-	for i := range ports {
-		address, err := freeAddress()
-		suite.Must(b, err)
-		_, ports[i], _ = net.SplitHostPort(address)
-	}
-	p := &Process{name: "ratelimit", dir: dir}
-	b.Cleanup(p.Kill)
-	p.SetEnv("HOST=127.0.0.1", "PORT="+ports[0], "GRPC_HOST=127.0.0.1", "GRPC_PORT="+ports[1],
-		"DEBUG_HOST=127.0.0.1", "DEBUG_PORT="+ports[2], "USE_STATSD=false", "REDIS_SOCKET_TYPE=tcp",
-		"REDIS_URL="+redis.Address, "RUNTIME_ROOT="+filepath.Dir(dir),
-		"RUNTIME_SUBDIRECTORY="+filepath.Base(dir), "RUNTIME_WATCH_ROOT=false")
-	suite.Must(b, p.start(*compared))
-	return &rival{name: "ratelimit", single: "127.0.0.1:" + ports[1], redis: redis}
+	return &rival{name: "ratelimit", single: r.GRPC, redis: r.Redis}
 }
 
 // asks returns what the callers of one of the connections ask.

@@ -91,7 +91,7 @@ func (s *rls) limit(ctx context.Context, m *envoy.RateLimitRequest, caller strin
 		}
 	}
 	if style := s.options.EnvoyHeaders; style != "" && style != NoHeaders {
-		a.response.ResponseHeadersToAdd = headers(decided, style)
+		a.response.ResponseHeadersToAdd = a.headers(decided, style)
 	}
 	return a.whole(), nil
 }

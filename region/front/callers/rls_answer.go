@@ -1,9 +1,11 @@
 package callers
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,10 +31,14 @@ const (
 )
 
 // rlsReply is an answer to Envoy in the making: a status for each descriptor, and the code of all.
-type rlsReply struct{ response *envoy.RateLimitResponse }
+type rlsReply struct {
+	response *envoy.RateLimitResponse
+	least    *descriptorStatus // the first of those with least left; nil: none has a limit
+	denies   *descriptorStatus // the last that denies by itself; nil: none does
+}
 
 func newRLSReply(descriptors int) *rlsReply {
-	return &rlsReply{&envoy.RateLimitResponse{OverallCode: passed,
+	return &rlsReply{response: &envoy.RateLimitResponse{OverallCode: passed,
 		Statuses: make([]*descriptorStatus, descriptors)}}
 }
 
@@ -51,13 +57,39 @@ func (a *rlsReply) take(all admit.ListsDecision) {
 	if !all.Allowed {
 		a.response.OverallCode = overLimit
 	}
+	alternatives := make([]bool, len(a.response.Statuses))
 	for n, d := range all.Decisions {
 		for k, i := range all.Of[n] {
 			if k < len(d.Met) {
-				a.response.Statuses[i] = statusOf(d, d.Met[k])
+				a.response.Statuses[i], alternatives[i] = statusOf(d, d.Met[k]), alternative(d, d.Met[k])
 			}
 		}
 	}
+	for i, s := range a.response.Statuses {
+		a.weigh(s, alternatives[i])
+	}
+}
+
+// weigh finds out of which descriptor the headers tell. It is called in the order of the request.
+func (a *rlsReply) weigh(s *descriptorStatus, alternative bool) {
+	if s.GetCurrentLimit().GetUnit() == 0 && s.GetCurrentLimit().GetRequestsPerUnit() == 0 {
+		return
+	}
+	if a.least == nil || s.LimitRemaining < a.least.LimitRemaining {
+		a.least = s
+	}
+	if s.Code == overLimit && !alternative {
+		a.denies = s
+	}
+}
+
+// alternative reports whether an alternative limit speaks of a descriptor.
+func alternative(d admit.Decision, met admit.Met) bool {
+	if met.Exempt != nil {
+		return met.Exempt.Alternative
+	}
+	s, _ := speaks(d.Limits, met.Limits)
+	return s.Alternative
 }
 
 // refuse returns the answer that denies all descriptors, of which nothing is known.
@@ -199,9 +231,10 @@ func setUnit(l *rateLimit, window time.Duration) {
 	}
 }
 
-// headers returns the headers of the last decision that denies, as envoyproxy/ratelimit does, or else
-// of the one with least left. A denial that others spare says nothing.
-func headers(of admit.ListsDecision, style Headers) (all []*corev3.HeaderValue) {
+// headers returns the headers of the last decision that denies, or else of the one with least left. A
+// denial that others spare says nothing. X-RateLimit tells what the status of one descriptor does, as
+// with envoyproxy/ratelimit: the last that denies, or else the first with least left.
+func (a *rlsReply) headers(of admit.ListsDecision, style Headers) (all []*corev3.HeaderValue) {
 	var says *admit.Decision
 	for i := range of.Decisions {
 		d := &of.Decisions[i]
@@ -212,13 +245,17 @@ func headers(of admit.ListsDecision, style Headers) (all []*corev3.HeaderValue) 
 			says = d
 		}
 	}
-	if says == nil {
-		return nil
-	}
 	h := http.Header{}
-	style.set(h, *says)
-	if !says.Allowed {
-		setRetryAfter(h, *says)
+	if says != nil {
+		style.set(h, *says)
+		if !says.Allowed {
+			setRetryAfter(h, *says)
+		}
+	}
+	if s := cmp.Or(a.denies, a.least); s != nil && style.has(LegacyHeaders) {
+		h[legacyLimit] = []string{strconv.FormatUint(uint64(s.CurrentLimit.RequestsPerUnit), 10)}
+		h[legacyRemaining] = []string{strconv.FormatUint(uint64(s.LimitRemaining), 10)}
+		h[legacyReset] = []string{strconv.FormatInt(s.DurationUntilReset.GetSeconds(), 10)}
 	}
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		all = append(all, &corev3.HeaderValue{Key: strings.ToLower(name), Value: h.Get(name)})

@@ -157,8 +157,8 @@ overload: redis-server ## a real node offered up to ten times what it decides: w
 	bin=$$(mktemp -d) && trap 'rm -rf "$$bin"' EXIT && GOBIN="$$bin" $(GO) install $(RATELIMIT) && \
 	  $(GO) test -count 1 -run '^$$' -bench 'Deadlines|Standstill' -benchtime 1x ./chaos/real/process -ratelimit "$$bin/service_cmd"
 
-# RATELIMIT may also be the path of a program that is built already. NEWER=1 draws what it loads since July 2026: metadata.
-# INNER=1 draws values with a * before their end, too, which it has known as long.
+# RATELIMIT may also be the path of a program that is built already. NEWER=1 says that it is of July 2026 or newer.
+# INNER=1 draws values with a * before their end, too, which only newer ones know.
 .PHONY: reference
 reference: CONFIGURATIONS = 150
 reference: REQUESTS = 12000

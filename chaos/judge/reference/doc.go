@@ -11,6 +11,10 @@
 // The model shares no code with package envoyimport or with the node, which it judges. It is made
 // to be read, not to be fast. Source draws configurations and requests that meet them.
 //
+// With the build tag reference, TestReference plays the same requests to envoyproxy/ratelimit itself
+// and to a node with the same configurations, and compares the answers of both with the models of
+// their habits, and with each other where every descriptor costs 1. make reference runs it.
+//
 // Two habits of envoyproxy/ratelimit are modelled that quotad does not have, because they come from
 // how it writes keys. A descriptor user_id without a value also meets an entry with key user and
 // value id. And a request whose value ends with a * itself meets the descriptor that is written the

@@ -108,7 +108,7 @@ func (s Source) fill(d *Descriptor, depth int) {
 			d.ShadowMode = true
 		case 1, 2:
 			d.QuotaMode = true
-			d.ShadowMode = s.None && s.one(4)
+			d.ShadowMode = s.None && s.one(40) // the import refuses it
 		}
 	}
 }

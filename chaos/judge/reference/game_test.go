@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	rlsv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 
 	"github.com/quotad/quotad/chaos/lab/suite"
@@ -42,6 +43,14 @@ func newGame(t *testing.T, p *pair, d *drawing) *game {
 	return &game{t: t, tally: newTally(),
 		peer: &side{"envoyproxy/ratelimit", p.peer, NewServer(c, Charged), map[string]bool{}},
 		node: &side{"quotad", p.node, NewServer(c, Apart), map[string]bool{}}}
+}
+
+// loaded fails the test if envoyproxy/ratelimit has not loaded its files: it serves all the same.
+func (g *game) loaded(p *pair) {
+	m := &rlsv3.RateLimitRequest{Domain: "unknown", Descriptors: []*ratelimitv3.RateLimitDescriptor{{}}}
+	if _, err := p.peer.ShouldRateLimit(g.t.Context(), m); err != nil {
+		g.t.Fatalf("envoyproxy/ratelimit: %v\n%s", err, p.output())
+	}
 }
 
 // play plays so many requests that a source draws.
@@ -90,6 +99,9 @@ func (g *game) round(m *rlsv3.RateLimitRequest, same bool) {
 	}{{g.peer, peer}, {g.node, node}} {
 		side.all = side.model.decide(before, m)
 		side.want = answer(before.Unix(), side.all)
+		if side.side == g.peer && !*newer {
+			asOlder(side.turn)
+		}
 	}
 	if before.Unix() != after.Unix() && limited(node.all) {
 		g.tally.leftOut++
@@ -108,13 +120,16 @@ func (g *game) compare(peer, node *turn, same bool) {
 	if !g.tally.add(g.node.name, node, ours) {
 		alike = false
 	}
-	if same {
+	switch {
+	case same && !*newer && quotaDenies(node):
+		g.tally.causes[olderQuota]++
+	case same:
 		both := &turn{node.request, node.all, node.got, peer.got}
 		if !g.tally.add("both, cost 1", both, differences(both, g.node.unsure)) {
 			alike = false
 		}
 		g.tally.ones++
-	} else {
+	default:
 		g.tally.explain(peer, node)
 	}
 	g.peer.learn(peer)
@@ -154,6 +169,32 @@ func (s *side) doubt(all []*asked, before, after time.Time) {
 			s.unsure[a.in(after.Unix())] = true
 		}
 	}
+}
+
+// asOlder makes the wanted answer of a turn that of an envoyproxy/ratelimit of before July 2026:
+// limits in quota mode deny nothing, and of those without room no reset is told.
+func asOlder(t *turn) {
+	t.want.OverallCode = rlsv3.RateLimitResponse_OK
+	for i, a := range t.all {
+		status := t.want.Statuses[i]
+		switch {
+		case status.Code == rlsv3.RateLimitResponse_OK:
+		case a.limit.Quota:
+			status.Code, status.DurationUntilReset = rlsv3.RateLimitResponse_OK, nil
+		default:
+			t.want.OverallCode = rlsv3.RateLimitResponse_OVER_LIMIT
+		}
+	}
+}
+
+// quotaDenies reports whether a limit in quota mode has no room for a request.
+func quotaDenies(t *turn) bool {
+	for i, a := range t.all {
+		if a.limit != nil && a.limit.Quota && t.want.Statuses[i].Code == rlsv3.RateLimitResponse_OVER_LIMIT {
+			return true
+		}
+	}
+	return false
 }
 
 // learn has the model follow a server that answered otherwise. What an answer says is left of a

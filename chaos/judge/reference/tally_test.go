@@ -16,12 +16,20 @@ var allowed = map[string]string{
 	"quotad: " + follows: "the difference that it follows from is counted itself",
 }
 
+// olderQuota is the cause of differences that an older program has.
+const olderQuota = "a limit in quota mode without room"
+
 // meant are the causes for which the servers answer otherwise than each other though each answers
 // as its model.
 var meant = []struct {
 	cause, why string
 	is         func(peer, node *turn, place int) bool
 }{
+	{olderQuota, "envoyproxy/ratelimit of before July 2026 denies by none; newer ones do, and quotad as they",
+		func(_, node *turn, i int) bool {
+			return !*newer && node.all[i].limit != nil && node.all[i].limit.Quota &&
+				node.want.Statuses[i].Code == rlsv3.RateLimitResponse_OVER_LIMIT
+		}},
 	{"negative hits", "envoyproxy/ratelimit charges them as others; quotad asks, unless the document has it give back",
 		func(peer, _ *turn, i int) bool { return peer.request.Descriptors[i].GetIsNegativeHits() }},
 	{"a question where nothing is left", "a cost of 0 asks whether a request would pass; envoyproxy/ratelimit says yes until more than the limit was charged",
@@ -112,7 +120,7 @@ func (c *tally) print(d *drawing) {
 		}
 		fmt.Printf("%9d %s (%s)\n", c.kinds[kind], kind, mark)
 	}
-	fmt.Println("requests that each server answered as its model says, and both differently:")
+	fmt.Println("requests, by why they were answered differently by both as each model says:")
 	for _, m := range meant {
 		fmt.Printf("%9d %s (meant: %s)\n", c.causes[m.cause], m.cause, m.why)
 	}

@@ -106,21 +106,16 @@ func (w *way) leaveReplaced(costs []quantity.Units) []quantity.Units {
 	return costs
 }
 
-// barred reports whether an exemption denies the request. Alternative ones do only if no alternative
-// limit applies, which decides then: they never have room.
+// barred reports whether an exemption that one of the lists meets denies the request.
 func (w *way) barred() bool {
-	alternative := false
-	for _, its := range w.lists.met {
-		switch {
-		case its.Exempt == nil || !its.Exempt.Deny:
-		case !its.Exempt.Alternative:
-			return true
-		default:
-			alternative = true
-		}
-	}
-	return alternative &&
-		!slices.ContainsFunc(w.Applied, func(a *rules.Applied) bool { return a.Limit.Alternative })
+	return slices.ContainsFunc(w.lists.met, func(its Met) bool { return w.bars(its.Exempt) })
+}
+
+// bars reports whether an exemption denies the request. An alternative one does only if no alternative
+// limit applies, which decides then: the exemption never has room.
+func (w *way) bars(e *policy.Exemption) bool {
+	return e != nil && e.Deny && !(e.Alternative &&
+		slices.ContainsFunc(w.Applied, func(a *rules.Applied) bool { return a.Limit.Alternative }))
 }
 
 // costing sets what the request costs of each limit.
@@ -134,19 +129,21 @@ func (w *way) costing(costs []quantity.Units) {
 	}
 }
 
-// withoutReplaced leaves out the limits that others of a request without lists, or the exemption
-// that it meets, replace.
-func withoutReplaced(all []*rules.Applied, exempt *policy.Exemption) []*rules.Applied {
-	var replaced []string
-	if exempt != nil {
-		replaced = append(replaced, exempt.Replaces...)
+// withoutReplaced leaves out the limits and the exemption of a request without lists that others of
+// them replace.
+func (w *way) withoutReplaced() {
+	var all []string
+	if w.exempts != nil {
+		all = append(all, w.exempts.Replaces...)
 	}
-	for _, a := range all {
-		replaced = append(replaced, a.Limit.Replaces...)
+	for _, a := range w.Applied {
+		all = append(all, a.Limit.Replaces...)
 	}
-	return slices.DeleteFunc(all, func(a *rules.Applied) bool {
-		return a.Limit.Alias != "" && slices.Contains(replaced, a.Limit.Alias)
-	})
+	replaced := func(alias string) bool { return alias != "" && slices.Contains(all, alias) }
+	if w.exempts != nil && replaced(w.exempts.Alias) {
+		w.exempts = nil
+	}
+	w.Applied = slices.DeleteFunc(w.Applied, func(a *rules.Applied) bool { return replaced(a.Limit.Alias) })
 }
 
 // leave leaves out some of the limits that the lists meet, with their costs.
@@ -177,7 +174,7 @@ func (w *way) leave(costs []quantity.Units, out func(place int) bool) []quantity
 
 // denied reports whether an exemption denies the request.
 func (w *way) denied() bool {
-	return w.lists != nil && w.lists.denied || w.exempts != nil && w.exempts.Deny
+	return w.lists != nil && w.lists.denied || w.bars(w.exempts)
 }
 
 // needsNoStore reports whether the request is decided by the document alone.

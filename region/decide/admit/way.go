@@ -44,6 +44,6 @@ func (w *way) match(q Request, room []*rules.Applied) {
 	w.Applied = r.Append(room, q.Domain, q.Descriptors)
 	w.exempts, w.stray = r.Exempt(q.Domain, q.Descriptors), r.Stray(q.Domain, q.Descriptors, nil)
 	if r.Replaces {
-		w.Applied = withoutReplaced(w.Applied, w.exempts)
+		w.withoutReplaced()
 	}
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 // borrowed under one limit must not count as borrowed under another.
 //
 // Values of descriptors are taken byte by byte, so an ID need not be UTF-8: carry it as bytes. A
-// value longer than MaxValueBytes is replaced by its digest, so an ID is at most MaxBucketIDBytes
+// value, of the key or of a condition, that is longer than MaxValueBytes is replaced by its digest, so an ID is at most MaxBucketIDBytes
 // long.
 type BucketID string
 
@@ -56,8 +57,11 @@ type idText struct {
 }
 
 func idTextOf(l *Limit) idText {
-	text := idText{before: make([]string, len(l.Key)),
-		after: string(appendConditions(nil, l.Match))}
+	match := slices.Clone(l.Match)
+	for i := range match {
+		match[i].Value = shortened(match[i].Value)
+	}
+	text := idText{before: make([]string, len(l.Key)), after: string(appendConditions(nil, match))}
 	before := appendBucketHead(nil, l.Domain, l.Name, l.Algorithm, windowText(l.Window, l.Period, l.Assign != nil && l.Algorithm == TokenBucket))
 	for i, name := range l.Key {
 		text.before[i] = string(appendNetstring(before, name))

@@ -116,7 +116,7 @@ func (r BucketRef) check() error {
 		return fmt.Errorf("algorithm %.40q is not known", r.Algorithm)
 	}
 	for i, kv := range r.Key {
-		if !descriptorNames.holds(kv.Name) {
+		if !isOccurrence(kv.Name) {
 			return fmt.Errorf("key name %.40q is not valid", kv.Name)
 		}
 		if slices.ContainsFunc(r.Key[:i], func(o KeyValue) bool { return o.Name == kv.Name }) {
@@ -133,14 +133,14 @@ func (r BucketRef) check() error {
 // the entry to apply.
 func (r BucketRef) checkMatch() error {
 	for i, c := range r.Match {
-		if !descriptorNames.holds(c.Name) {
+		if !isOccurrence(c.Name) {
 			return fmt.Errorf("condition name %.40q is not valid", c.Name)
 		}
 		if i > 0 && r.Match[i-1].Name >= c.Name {
 			return fmt.Errorf("condition %s comes after %s, where conditions are sorted by name and each is given once", c.Name, r.Match[i-1].Name)
 		}
-		if len(c.Value) > MaxConditionText {
-			return fmt.Errorf("a condition on %s with %d bytes", c.Name, len(c.Value))
+		if err := checkValue(c.Value); err != nil {
+			return fmt.Errorf("condition on %s: %w", c.Name, err)
 		}
 		if slices.ContainsFunc(r.Key,
 			func(kv KeyValue) bool { return kv.Name == c.Name && kv.Value != c.Value }) {

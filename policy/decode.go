@@ -286,14 +286,19 @@ func readMatch(f strictyaml.Value) []Condition {
 	for _, e := range entries {
 		checkName(e.Key, e.Name, descriptorNames)
 		value, _ := e.Value.Text("write the value the descriptor must have")
-		if len(value) > MaxConditionText {
-			e.Value.Fail(fmt.Sprintf("%d bytes long", len(value)),
-				fmt.Sprintf("match on a value of at most %d bytes", MaxConditionText))
-		}
+		checkConditionText(e.Value, value)
 		conditions = append(conditions, Condition{e.Name, value})
 	}
 	slices.SortFunc(conditions, func(a, b Condition) int { return strings.Compare(a.Name, b.Name) })
 	return conditions
+}
+
+// checkConditionText refuses a value to match on that is too long.
+func checkConditionText(f strictyaml.Value, text string) {
+	if len(text) > MaxConditionText {
+		f.Fail(fmt.Sprintf("%d bytes long", len(text)),
+			fmt.Sprintf("match on a value of at most %d bytes", MaxConditionText))
+	}
 }
 
 // readWeights reads the limit's own weights, parallel to regions.

@@ -28,7 +28,7 @@ const (
 	MaxAliasBytes    = 128
 	MaxKeyNames      = 8
 	MaxConditions    = 8
-	MaxConditionText = 64 // bytes of a condition's value, see MaxBucketIDBytes
+	MaxConditionText = 256 // bytes of a value to match on
 	MaxLimit         = algorithms.MaxUnits
 	// largest limit of a sliding_window_log, whose memory grows with it
 	MaxLogLimit = algorithms.MaxLog

@@ -17,43 +17,61 @@ const MaxEntries = MaxKeyNames
 // descriptor that stands at the same place. See [Limit.Entries].
 type Entry struct {
 	Name string
-	// Value is the value that is required. It is the beginning of it if Prefix is set, and empty if
-	// AnyValue is.
+	// Value is the value that is required, or with Pattern a text in which each * stands for any
+	// text, also for none. It is empty if AnyValue is set.
 	Value    string
 	AnyValue bool
-	Prefix   bool
-	// Shared says that all values with the prefix share one count. It needs Prefix.
+	Pattern  bool
+	// Shared says that all values that fit the pattern share one count. It needs Pattern.
 	Shared bool
 }
 
-// String returns the entry as name, name=value, or name=beginning*.
+// NewEntry returns the entry for a value as a document has it: a pattern, if it has a *.
+func NewEntry(name, value string) Entry {
+	return Entry{Name: name, Value: value, Pattern: strings.Contains(value, "*")}
+}
+
+// String returns the entry as name, or as name=value.
 func (e Entry) String() string {
 	if e.AnyValue {
 		return e.Name
 	}
-	return e.Name + "=" + e.pattern()
+	return e.Name + "=" + e.Value
 }
 
-// pattern returns the value as it is written in a document.
-func (e Entry) pattern() string {
-	if e.Prefix {
-		return e.Value + "*"
+// Fits reports whether a value is as the entry requires.
+func (e Entry) Fits(value string) bool {
+	switch {
+	case e.AnyValue:
+		return true
+	case e.Pattern:
+		return fitsPattern(e.Value, value)
 	}
-	return e.Value
+	return value == e.Value
 }
 
-// fits reports whether a value is as the entry requires.
-func (e Entry) fits(value string) bool {
-	return e.AnyValue || value == e.Value || e.Prefix && strings.HasPrefix(value, e.Value)
+// Meets reports whether some descriptor is as two entries require.
+func (e Entry) Meets(other Entry) bool {
+	switch {
+	case e.Name != other.Name:
+		return false
+	case e.AnyValue || other.AnyValue:
+		return true
+	case e.Pattern && other.Pattern:
+		return patternsMeet(e.Value, other.Value)
+	case e.Pattern:
+		return e.Fits(other.Value)
+	}
+	return other.Fits(e.Value)
 }
 
 // fixed reports whether all requests that meet the entry count together as far as it goes.
-func (e Entry) fixed() bool { return !e.AnyValue && (!e.Prefix || e.Shared) }
+func (e Entry) fixed() bool { return !e.AnyValue && (!e.Pattern || e.Shared) }
 
 // counted returns what stands in a bucket's ID for a value that fits.
 func (e Entry) counted(value string) string {
 	if e.Shared {
-		return e.pattern()
+		return e.Value
 	}
 	return value
 }
@@ -74,6 +92,14 @@ func Occurrence(name string, n int) string {
 		return name
 	}
 	return name + "/" + strconv.Itoa(n)
+}
+
+// isOccurrence reports whether a text is a name that [Occurrence] makes for an entry of a path.
+func isOccurrence(text string) bool {
+	if name, digit := text[:max(0, len(text)-2)], text[max(0, len(text)-2):]; digit >= "/2" && digit <= "/"+strconv.Itoa(MaxEntries) {
+		return descriptorNames.holds(name) || descriptorNames.holds(text)
+	}
+	return descriptorNames.holds(text)
 }
 
 // occurrences returns the names that the entries of a path have in buckets.
@@ -99,7 +125,7 @@ func (l *Limit) setEntries(all []Entry) {
 	names := occurrences(all)
 	for i, e := range all {
 		if e.fixed() {
-			l.Match = append(l.Match, Condition{names[i], e.pattern()})
+			l.Match = append(l.Match, Condition{names[i], e.Value})
 		} else {
 			l.Key, l.keyPlaces = append(l.Key, names[i]), append(l.keyPlaces, i)
 		}
@@ -148,21 +174,25 @@ func readEntry(f strictyaml.Value) Entry {
 	}
 	e.Name = strictyaml.Needed(o, "key", "name the descriptor, as requests have it", descriptorNames.read)
 	if f, ok := o.Field("value"); ok {
-		text, _ := f.Text("write the value that the descriptor must have, or its beginning and a *")
-		if len(text) > MaxConditionText {
-			f.Fail(fmt.Sprintf("%d bytes long", len(text)),
-				fmt.Sprintf("match on a value of at most %d bytes", MaxConditionText))
-		}
-		e.Value, e.Prefix = strings.CutSuffix(text, "*")
-		e.AnyValue = false
+		e = NewEntry(e.Name, readValue(f))
 	}
 	if f, ok := o.Field("shared"); ok {
-		if e.Shared = f.Bool(); e.Shared && !e.Prefix {
-			f.Fail("only values with a common beginning can share a count",
-				"write a value that ends with *, or remove shared")
+		if e.Shared = f.Bool(); e.Shared && !e.Pattern {
+			f.Fail("only the values of a pattern can share a count",
+				"write a value with a *, or remove shared")
 		}
 	}
 	return e
+}
+
+// readValue reads the value of an entry.
+func readValue(f strictyaml.Value) string {
+	text, _ := f.Text("write the value that the descriptor must have, with * for any text")
+	checkConditionText(f, text)
+	if n := strings.Count(text, "*"); n > MaxStars {
+		f.Fail(fmt.Sprintf("%d times *", n), fmt.Sprintf("use at most %d, or write the entries one by one", MaxStars))
+	}
+	return text
 }
 
 // Exemption says that no limit with a key applies to requests that have the descriptors of its

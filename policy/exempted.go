@@ -17,7 +17,7 @@ type exemption struct {
 
 func (x *exempted) add(e *Exemption, index int) {
 	one := exemption{e, occurrences(e.Entries), index}
-	if first := e.Entries[0]; first.AnyValue || first.Prefix {
+	if first := e.Entries[0]; first.AnyValue || first.Pattern {
 		if x.others == nil {
 			x.others = map[string][]exemption{}
 		}
@@ -77,7 +77,7 @@ func (x *exempted) meets(d described) *Exemption {
 
 func (e exemption) fits(d described) bool {
 	for i, one := range e.Entries {
-		if value, ok := d.value(e.names[i]); !ok || !one.fits(value) {
+		if value, ok := d.value(e.names[i]); !ok || !one.Fits(value) {
 			return false
 		}
 	}

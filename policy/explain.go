@@ -114,8 +114,8 @@ func (l *Limit) lacksInMap(descriptors map[string]string) (all []string) {
 			all = append(all, fmt.Sprintf("its entries have %s twice, and these descriptors are no list", e.Name))
 		case !given:
 			all = append(all, fmt.Sprintf("there is no %s", e))
-		case !e.fits(value):
-			all = append(all, fmt.Sprintf("%s is %s, and must be %s", e.Name, quoted(value), strconv.Quote(e.pattern())))
+		case !e.Fits(value):
+			all = append(all, fmt.Sprintf("%s is %s, and must be %s", e.Name, quoted(value), strconv.Quote(e.Value)))
 		}
 	}
 	for name := range descriptors {
@@ -135,8 +135,8 @@ func (l *Limit) lacksInList(list []KeyValue) (all []string) {
 			all = append(all, fmt.Sprintf("descriptor %d is missing, %s", i+1, e))
 		case list[i].Name != e.Name:
 			all = append(all, fmt.Sprintf("descriptor %d is %s, and must be %s", i+1, quoted(list[i].Name), e))
-		case !e.fits(list[i].Value):
-			all = append(all, fmt.Sprintf("%s is %s, and must be %s", e.Name, quoted(list[i].Value), strconv.Quote(e.pattern())))
+		case !e.Fits(list[i].Value):
+			all = append(all, fmt.Sprintf("%s is %s, and must be %s", e.Name, quoted(list[i].Value), strconv.Quote(e.Value)))
 		}
 	}
 	if more := len(list) - len(l.Entries); more > 0 {

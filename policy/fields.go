@@ -20,10 +20,18 @@ var (
 	limitNames = charset{regexp.MustCompile(`^[a-z0-9._-]+$`),
 		"use lower-case letters, digits, '.', '_' and '-', at most 63 bytes"}
 	// domainNames has what Envoy's gateways make domains of, such as default/edge/http.
-	domainNames     = descriptorNames
-	descriptorNames = charset{regexp.MustCompile(`^[A-Za-z0-9._:/@-]+$`),
-		"use letters, digits and . _ : / @ -, at most 63 bytes"}
+	domainNames = descriptorNames
+	// descriptorNames leaves out what separates names from values and from one another where people
+	// write them, and *.
+	descriptorNames = charset{regexp.MustCompile(`^[\p{L}\p{M}\p{N}!#$%&()+./:;<>?@^_{|}~\[\]-]+$`),
+		`use letters, digits and signs but for quotes, blanks, commas, =, * and \, at most 63 bytes`}
 )
+
+// IsName reports whether a text may be the name of a domain and of a descriptor.
+func IsName(text string) bool { return descriptorNames.holds(text) }
+
+// MendName says what the names of domains and descriptors may have, in the words of an error.
+var MendName = descriptorNames.mend
 
 func (c charset) holds(name string) bool {
 	return len(name) <= MaxNameBytes && c.form.MatchString(name)

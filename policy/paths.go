@@ -7,8 +7,8 @@ import (
 
 // paths holds the limits with entries of one domain, and the exemptions, as a tree. A list of
 // descriptors walks it from the root and never goes back: at each step the entry with its name and
-// value leads on; if there is none, the first in the document whose value is a beginning of it; if
-// there is none, the one with its name and any value. What stands where the walk ends applies, if
+// value leads on; if there is none, the first in the document whose pattern it fits; if there is
+// none, the one with its name and any value. What stands where the walk ends applies, if
 // it ends with the list. That is how envoyproxy/ratelimit matches, so that its configurations mean
 // the same here.
 type paths struct {
@@ -20,13 +20,13 @@ type paths struct {
 // step is a place in the tree.
 type step struct {
 	values   map[KeyValue]*step
-	prefixes []prefixStep
+	patterns []patternStep
 	anyValue map[string]*step
 	limit    *Limit
 	exempt   *Exemption
 }
 
-type prefixStep struct {
+type patternStep struct {
 	entry Entry
 	next  *step
 }
@@ -62,15 +62,15 @@ func (s *step) on(e Entry) *step {
 			s.anyValue[e.Name] = &step{}
 		}
 		return s.anyValue[e.Name]
-	case e.Prefix:
+	case e.Pattern:
 		e.Shared = false // which says how to count, and not what fits
-		for _, p := range s.prefixes {
+		for _, p := range s.patterns {
 			if p.entry == e {
 				return p.next
 			}
 		}
-		s.prefixes = append(s.prefixes, prefixStep{e, &step{}})
-		return s.prefixes[len(s.prefixes)-1].next
+		s.patterns = append(s.patterns, patternStep{e, &step{}})
+		return s.patterns[len(s.patterns)-1].next
 	}
 	if s.values == nil {
 		s.values = map[KeyValue]*step{}
@@ -87,8 +87,8 @@ func (s *step) next(d KeyValue) *step {
 	if next := s.values[d]; next != nil {
 		return next
 	}
-	for _, p := range s.prefixes {
-		if p.entry.Name == d.Name && strings.HasPrefix(d.Value, p.entry.Value) {
+	for _, p := range s.patterns {
+		if p.entry.Name == d.Name && p.entry.Fits(d.Value) {
 			return p.next
 		}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// MaxValueBytes is the longest value of a key that stands in a BucketID unchanged. Whoever
+	// MaxValueBytes is the longest value that stands in a BucketID unchanged. Whoever
 	// sends requests chooses values, and IDs travel in hints, asks, rows and the journal, and are
 	// Redis keys. So a longer value is replaced by its digest. The number can never change, because
 	// buckets are found by their IDs.
@@ -38,12 +38,26 @@ func appendValue(dst []byte, value string) []byte {
 	if len(value) <= MaxValueBytes {
 		return appendNetstring(dst, value)
 	}
+	digest := digestOf(value)
+	return appendNetstring(dst, digest[:])
+}
+
+// shortened returns a value as it stands in a BucketID.
+func shortened(value string) string {
+	if len(value) <= MaxValueBytes {
+		return value
+	}
+	digest := digestOf(value)
+	return string(digest[:])
+}
+
+// digestOf returns what stands in a BucketID for a long value.
+func digestOf(value string) (text [digestBytes]byte) {
 	var room [len(hashedText) + usualValueBytes]byte
 	digest := sha256.Sum256(append(append(room[:0], hashedText...), value...))
-	var text [digestBytes]byte
 	copy(text[:], digestMark)
 	hex.Encode(text[len(digestMark):], digest[:])
-	return appendNetstring(dst, text[:])
+	return text
 }
 
 // isDigest reports whether a value is the digest of one that was too long for an ID.

@@ -3,7 +3,6 @@ package envoyimport
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/quotad/quotad/policy"
 )
@@ -127,12 +126,12 @@ func checkRepeated(path []*descriptor) {
 func (d *domain) checkOrder(siblings []*descriptor) {
 	var before []*descriptor // those with a * that only lead to exemptions
 	for _, step := range siblings {
-		prefix, several := step.prefix()
-		if several && d.reached[step] >= len(d.limits) {
+		own := step.entry()
+		if own.Pattern && d.reached[step] >= len(d.limits) {
 			before = append(before, step)
-		} else if several {
+		} else if own.Pattern {
 			for _, other := range before {
-				if p, _ := other.prefix(); other.key == step.key && overlap(p, prefix) {
+				if other.entry().Meets(own) {
 					step.at.Fail(fmt.Sprintf("%s before it, at %s, has no limit and fits the same values", show(other), other.at.Pos()),
 						"let no value fit both, or put this one first if it is to apply")
 				}
@@ -141,6 +140,3 @@ func (d *domain) checkOrder(siblings []*descriptor) {
 		d.checkOrder(step.below)
 	}
 }
-
-// overlap reports whether a value can begin with both.
-func overlap(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }

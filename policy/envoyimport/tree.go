@@ -2,7 +2,6 @@ package envoyimport
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/quotad/quotad/policy"
@@ -35,8 +34,13 @@ func (d *descriptor) composite() string {
 	return d.key + "_" + d.value
 }
 
-// prefix returns the beginning of the values that the descriptor is for, if it is for several.
-func (d *descriptor) prefix() (string, bool) { return strings.CutSuffix(d.value, "*") }
+// entry returns the entry of a path that a document has for the descriptor.
+func (d *descriptor) entry() policy.Entry {
+	if d.value == "" {
+		return policy.Entry{Name: d.key, AnyValue: true}
+	}
+	return policy.NewEntry(d.key, d.value)
+}
 
 // rateLimit is a rate_limit, and what its descriptor says of it.
 type rateLimit struct {
@@ -63,8 +67,6 @@ var (
 	descriptorFields = []string{"key", "value", "rate_limit", "descriptors", "shadow_mode",
 		"quota_mode", "share_threshold", "detailed_metric", "value_to_metric", "metadata"}
 	limitFields = []string{"unit", "requests_per_unit", "unlimited", "name", "replaces"}
-
-	wordForm = regexp.MustCompile(`^[A-Za-z0-9._:/@-]+$`)
 )
 
 var fileKind = strictyaml.Kind{
@@ -123,10 +125,8 @@ func readWord(o strictyaml.Object, field, mend, is, also string) (string, strict
 		return "", f
 	}
 	name, ok := f.Plain(mend)
-	if ok && (!wordForm.MatchString(name) || len(name) > policy.MaxNameBytes) {
-		f.Fail(fmt.Sprintf("%s is not %s", f.Describe(), is), fmt.Sprintf(
-			"use letters, digits and . _ : / @ -, at most %d bytes, here and in %s",
-			policy.MaxNameBytes, also))
+	if ok && !policy.IsName(name) {
+		f.Fail(fmt.Sprintf("%s is not %s", f.Describe(), is), policy.MendName+", here and in "+also)
 		return "", f
 	}
 	return name, f
@@ -188,9 +188,9 @@ func (r *reader) readDescriptor(f strictyaml.Value, depth int) *descriptor {
 }
 
 func readValue(f strictyaml.Value) string {
-	value, ok := f.Plain("write the value, or its beginning and a *")
-	if i := strings.IndexByte(value, '*'); ok && i >= 0 && i < len(value)-1 {
-		f.Fail("a * stands before the end", "quotad matches beginnings only: end the value with its first *, or list the values")
+	value, _ := f.Plain("write the value, with * for any text")
+	if n := strings.Count(value, "*"); n > policy.MaxStars {
+		f.Fail(fmt.Sprintf("%d times *", n), fmt.Sprintf("use at most %d, or list the values", policy.MaxStars))
 	}
 	if len(value) > policy.MaxConditionText {
 		f.Fail(fmt.Sprintf("%d bytes long", len(value)),
@@ -205,8 +205,8 @@ func readShared(o strictyaml.Object, value string) bool {
 		return false
 	}
 	if !strings.Contains(value, "*") {
-		f.Fail("only values with a common beginning can share a count",
-			"write a value that ends with *, or remove share_threshold")
+		f.Fail("only the values of a pattern can share a count",
+			"write a value with a *, or remove share_threshold")
 	}
 	return true
 }

@@ -42,7 +42,7 @@ func TestEnvoyIsAnsweredAsByTheReference(t *testing.T) {
 	for seed := range suite.Short[uint64](8, 16) {
 		habit := []Habit{Apart, Together}[seed%2]
 		random := rand.New(rand.NewPCG(seed, 7))
-		source := Source{Dice: random, Zeros: true, Negative: true, None: true}
+		source := Source{Dice: random, Zeros: true, Negative: true, None: true, Inner: true}
 		var roots []Root
 		var texts [][]byte
 		var d *policy.Document

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/files"
 	"github.com/quotad/quotad/policy/strictyaml"
 )
@@ -156,7 +157,7 @@ func readBelieved(f strictyaml.Value) (b believed) {
 		return b
 	}
 	for name, header := range facts {
-		*header = strictyaml.Optional(o, name, "", texts(headers, "name a header that the proxy sets"))
+		*header = strictyaml.Optional(o, name, "", texts(headers.MatchString, "name a header that the proxy sets"))
 	}
 	return b
 }
@@ -192,7 +193,6 @@ func readTrusted(f strictyaml.Value) (all []netip.Prefix) {
 }
 
 var (
-	names   = regexp.MustCompile(`^[A-Za-z0-9._:/@-]{1,63}$`) // of domains and descriptors
 	headers = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$")
 	methods = regexp.MustCompile(`^[A-Z]{1,32}$`)
 )
@@ -204,7 +204,7 @@ func readRule(f strictyaml.Value) (r rule) {
 		return r
 	}
 	r.domain = strictyaml.Needed(o, "domain", "name the domain of the limits, such as api",
-		texts(names, "use letters, digits and . _ : / @ -, at most 63 bytes"))
+		texts(policy.IsName, policy.MendName))
 	if f, ok := o.Field("path"); ok {
 		r.path, _ = f.Text("write how the path begins, such as /v1/")
 		if !strings.HasPrefix(r.path, "/") || len(r.path) > maxText {
@@ -218,7 +218,7 @@ func readRule(f strictyaml.Value) (r rule) {
 	if f, ok := o.Field("methods"); ok {
 		items, _ := f.List("list methods, such as [GET, HEAD]")
 		for _, item := range items {
-			r.methods = append(r.methods, readText(item, methods, "write a method, such as POST"))
+			r.methods = append(r.methods, readText(item, methods.MatchString, "write a method, such as POST"))
 		}
 	}
 	r.cost = strictyaml.Optional(o, "cost", nil, readCost)
@@ -228,13 +228,13 @@ func readRule(f strictyaml.Value) (r rule) {
 }
 
 // texts returns a reader of texts of a form.
-func texts(form *regexp.Regexp, mend string) func(strictyaml.Value) string {
+func texts(form func(string) bool, mend string) func(strictyaml.Value) string {
 	return func(f strictyaml.Value) string { return readText(f, form, mend) }
 }
 
-func readText(f strictyaml.Value, form *regexp.Regexp, mend string) string {
+func readText(f strictyaml.Value, form func(string) bool, mend string) string {
 	text, ok := f.Text(mend)
-	if ok && !form.MatchString(text) {
+	if ok && !form(text) {
 		f.Fail(f.Describe()+" cannot stand here", mend)
 	}
 	return text
@@ -247,7 +247,7 @@ func readCost(f strictyaml.Value) *cost {
 	}
 	return &cost{
 		header: strictyaml.Needed(o, "header", "name the header that says the cost",
-			texts(headers, "name a header, such as X-Cost")),
+			texts(headers.MatchString, "name a header, such as X-Cost")),
 		most: strictyaml.Needed(o, "max", "say the largest cost that is believed",
 			strictyaml.Whole[int64](1, MaxCost)),
 	}
@@ -263,8 +263,8 @@ func readParts(f strictyaml.Value) (all []part) {
 		f.Fail(fmt.Sprintf("%d descriptors", len(entries)), fmt.Sprintf("write 1 to %d", maxDescriptors))
 	}
 	for _, e := range entries {
-		if !names.MatchString(e.Name) {
-			e.Key.Fail(fmt.Sprintf("%q is not a valid name", e.Name), "use letters, digits and . _ : / @ -, at most 63 bytes")
+		if !policy.IsName(e.Name) {
+			e.Key.Fail(fmt.Sprintf("%q is not a valid name", e.Name), policy.MendName)
 		}
 		p := readPart(e.Value)
 		p.name, p.at = e.Name, placeOf(e.Key)

@@ -92,7 +92,7 @@ func (p *part) readKnown(f strictyaml.Value) {
 func (p *part) readSource(f strictyaml.Value) {
 	switch p.from {
 	case fromHeader:
-		p.of = readText(f, headers, "name a header, such as X-Account")
+		p.of = readText(f, headers.MatchString, "name a header, such as X-Account")
 		switch name := http.CanonicalHeaderKey(p.of); {
 		case name == "Host":
 			f.Fail("no header of a request is called so", "write {host: true}")

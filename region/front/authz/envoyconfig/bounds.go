@@ -29,8 +29,9 @@ func boundsOf(d *policy.Document, domain string, wait time.Duration) []bound {
 		}
 	}
 	for _, e := range d.Exempt {
-		if e.Domain == domain && !e.Deny {
-			all = append(all, bound{entries: e.Entries, none: "exempt", of: "an exemption"})
+		denies := e.Deny && !e.Alternative && !replaced(d, domain, e.Alias)
+		if e.Domain == domain && !denies {
+			all = append(all, bound{entries: e.Entries, none: "it does not deny whatever else applies", of: "an exemption"})
 		}
 	}
 	made := make([]bound, len(all))
@@ -52,9 +53,9 @@ func boundOf(d *policy.Document, l *policy.Limit, wait time.Duration) bound {
 	switch {
 	case !ok:
 		b.none = "it denies nothing by itself, or not without its store"
-	case slices.ContainsFunc(b.entries, func(e policy.Entry) bool { return e.Prefix }):
-		b.none = "Envoy's local bounds know no beginnings of values"
-	case replaced(d, l):
+	case slices.ContainsFunc(b.entries, func(e policy.Entry) bool { return e.Pattern }):
+		b.none = "Envoy's local bounds know no patterns of values"
+	case replaced(d, l.Domain, l.Alias):
 		b.none = "others replace it"
 	}
 	if b.none == "" {
@@ -63,12 +64,12 @@ func boundOf(d *policy.Document, l *policy.Limit, wait time.Duration) bound {
 	return b
 }
 
-// replaced reports whether a limit or an exemption of the domain replaces the limit.
-func replaced(d *policy.Document, l *policy.Limit) bool {
+// replaced reports whether a limit or an exemption of the domain replaces what has an alias.
+func replaced(d *policy.Document, domain, alias string) bool {
 	return slices.ContainsFunc(d.Limits, func(o policy.Limit) bool {
-		return o.Domain == l.Domain && slices.Contains(o.Replaces, l.Alias)
+		return o.Domain == domain && slices.Contains(o.Replaces, alias)
 	}) || slices.ContainsFunc(d.Exempt, func(e policy.Exemption) bool {
-		return e.Domain == l.Domain && slices.Contains(e.Replaces, l.Alias)
+		return e.Domain == domain && slices.Contains(e.Replaces, alias)
 	})
 }
 
@@ -77,12 +78,8 @@ func same(a, b []policy.Entry) bool {
 	return slices.EqualFunc(a, b, func(a, b policy.Entry) bool { return a == b })
 }
 
-// meet reports whether some list fits both paths. A beginning may be one of any value.
-func meet(a, b []policy.Entry) bool {
-	return slices.EqualFunc(a, b, func(a, b policy.Entry) bool {
-		return a.Name == b.Name && (a.AnyValue || b.AnyValue || a.Prefix || b.Prefix || a.Value == b.Value)
-	})
-}
+// meet reports whether some list fits both paths.
+func meet(a, b []policy.Entry) bool { return slices.EqualFunc(a, b, policy.Entry.Meets) }
 
 // larger returns a bound that denies nothing that either of two admits.
 func larger(b, other bound) bound {

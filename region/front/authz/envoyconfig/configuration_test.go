@@ -38,14 +38,25 @@ func TestBounds(t *testing.T) {
 		"one of two denies nothing": {"limits:\n" + limit("a", pro+", limit: 60, shadow: true") + limit("b", each+", limit: 12"),
 			"# none for limit a: it denies nothing by itself, or not without its store\n" +
 				"# none for limit b: the same requests may meet limit a, which has none\n"},
-		"a beginning": {"limits:\n" + limit("a", "entries: [{key: plan, value: p*}, {key: account}], limit: 60") + limit("b", pro+", limit: 12"),
-			"# none for limit a: Envoy's local bounds know no beginnings of values\n" +
+		"a pattern": {"limits:\n" + limit("a", "entries: [{key: plan, value: p*}, {key: account}], limit: 60") + limit("b", pro+", limit: 12"),
+			"# none for limit a: Envoy's local bounds know no patterns of values\n" +
 				"# none for limit b: the same requests may meet limit a, which has none\n"},
 		"some are exempt": {"exempt: [{domain: web, entries: [{key: account, value: acme}]}]\nlimits:\n" + limit("a", "entries: [{key: account}], limit: 60"),
 			"# none for limit a: the same requests may meet an exemption, which has none\n" +
-				"# none for an exemption: exempt\n"},
+				"# none for an exemption: it does not deny whatever else applies\n"},
 		"some are denied": {"exempt: [{domain: web, entries: [{key: account, value: acme}], deny: true}]\nlimits:\n" + limit("a", "entries: [{key: account}], limit: 60"),
 			"- entries: [{key: account}]\n  token_bucket: {max_tokens: 62, tokens_per_fill: 60, fill_interval: 60s}\n"},
+		"some are denied if the others are": {"exempt: [{domain: web, entries: [{key: account, value: acme}], deny: true, window: 1m, alternative: true}]\nlimits:\n" + limit("a", "entries: [{key: account}], limit: 60"),
+			"# none for limit a: the same requests may meet an exemption, which has none\n" +
+				"# none for an exemption: it does not deny whatever else applies\n"},
+		"what denies some is replaced": {"exempt: [{domain: web, entries: [{key: account, value: acme}], deny: true, window: 1m, alias: ban}]\nlimits:\n" +
+			limit("a", "entries: [{key: account}], limit: 60") + limit("b", pro+", limit: 60, replaces: [ban]"),
+			"# none for limit a: the same requests may meet an exemption, which has none\n" +
+				"- entries: [{key: plan, value: pro}, {key: account}]\n  token_bucket: {max_tokens: 62, tokens_per_fill: 60, fill_interval: 60s}\n" +
+				"# none for an exemption: it does not deny whatever else applies\n"},
+		"patterns that no value fits both": {"limits:\n" + limit("a", "entries: [{key: plan, value: '*x'}, {key: account}], limit: 60") + limit("b", pro+", limit: 12"),
+			"# none for limit a: Envoy's local bounds know no patterns of values\n" +
+				"- entries: [{key: plan, value: pro}, {key: account}]\n  token_bucket: {max_tokens: 14, tokens_per_fill: 12, fill_interval: 60s}\n"},
 		"one replaces the other": {"limits:\n" + limit("a", "key: [account], limit: 60") + limit("b", "key: [account], match: {plan: pro}, limit: 600, replaces: [a]"),
 			"# none for limit a: others replace it\n" +
 				"- entries: [{key: plan, value: pro}, {key: account}]\n  token_bucket: {max_tokens: 611, tokens_per_fill: 600, fill_interval: 60s}\n"},

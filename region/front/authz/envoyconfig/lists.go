@@ -152,7 +152,7 @@ func actionsFor(r authz.Rule, e policy.Entry) (all []action) {
 			continue
 		}
 		for _, a := range actionsOf(d) {
-			if a.value == "" || e.AnyValue || a.value == e.Value || e.Prefix && strings.HasPrefix(a.value, e.Value) {
+			if a.value == "" || e.Fits(a.value) {
 				all = append(all, a)
 			}
 		}

@@ -168,7 +168,7 @@ reference: redis-server ## envoyproxy/ratelimit held against a real node: REQUES
 	bin=$$(mktemp -d) && trap 'rm -rf "$$bin"' EXIT && case '$(RATELIMIT)' in \
 	  *@*) GOBIN="$$bin" $(GO) install $(RATELIMIT) && peer="$$bin/service_cmd";; *) peer=$$(realpath '$(RATELIMIT)');; esac && \
 	  $(GO) test -count 1 -timeout 30m -tags reference -v -run '^TestReference$$' ./chaos/judge/reference -ratelimit "$$peer" -seed $(SEED) \
-	  -configurations $(CONFIGURATIONS) -requests $(REQUESTS) -cost-one $(COST_ONE) $(if $(NEWER),-newer) $(if $(INNER),-inner)
+	  -configurations $(CONFIGURATIONS) -requests $(REQUESTS) -cost-one $(COST_ONE) $(if $(NEWER),-newer) $(if $(INNER),-inner) $(if $(CHARGE_ALWAYS),-charge-always)
 
 .PHONY: keys
 keys: redis-server ## a million live keys on a real node and Redis: what they cost, and what DEL and FLUSHALL give back; thousands of keys that borrow

@@ -3,9 +3,9 @@
 // configuration files, answers the same requests in virtual time, and has counts in a map instead of
 // a Redis.
 //
-// A Server has one of three habits. Charged is that of envoyproxy/ratelimit: each descriptor of
+// A Server has one of four habits. Charged is that of envoyproxy/ratelimit: each descriptor of
 // a request is decided alone and charged, whether it is denied or not. The others are quotad's.
-// With Apart a descriptor that is denied is not charged. With Together all descriptors of a
+// With Apart a descriptor that is denied is not charged, with Always it is. With Together all descriptors of a
 // request are charged or none.
 //
 // The model shares no code with package envoyimport or with the node, which it judges. It is made

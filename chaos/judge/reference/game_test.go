@@ -42,7 +42,7 @@ func newGame(t *testing.T, p *pair, d *drawing) *game {
 	suite.Must(t, err)
 	return &game{t: t, tally: newTally(),
 		peer: &side{"envoyproxy/ratelimit", p.peer, NewServer(c, Charged), map[string]bool{}},
-		node: &side{"quotad", p.node, NewServer(c, Apart), map[string]bool{}}}
+		node: &side{"quotad", p.node, NewServer(c, habit()), map[string]bool{}}}
 }
 
 // loaded fails the test if envoyproxy/ratelimit has not loaded its files: it serves all the same.
@@ -59,11 +59,12 @@ func (g *game) play(s Source, each [][]Root, requests int) {
 		return
 	}
 	var roots []Root
+	pauses := max(60, requests/200)
 	for i := range requests {
 		if i%stretch == 0 {
 			roots = pick(s, each)
 		}
-		if s.one(60) {
+		if s.one(pauses) {
 			time.Sleep(untilSecond())
 		}
 		if left := untilSecond(); left < margin {

@@ -27,6 +27,9 @@ const (
 	// shadow limit without room is not charged either. A descriptor that costs 0 asks: it is denied
 	// where nothing is left. So does one with is_negative_hits, which Charged charges.
 	Apart Habit = "apart"
+	// Always is Apart with charge: always of every limit: a cost is charged whether it is denied or
+	// not.
+	Always Habit = "always"
 	// Together charges all descriptors, or none. Those of one count are one, and cost the most that
 	// any of them does. A shadow limit without room, and a limit in quota mode without room beside
 	// one that has some, denies nothing and is not charged.
@@ -134,10 +137,11 @@ func (a *asked) in(now int64) string {
 	return a.entries + strconv.FormatInt(now/unit*unit, 10)
 }
 
-// decideEach decides the descriptors one after the other, but for Apart those that ask first.
+// decideEach decides the descriptors one after the other, but for quotad's habits those that ask
+// first.
 func (s *Server) decideEach(all []*asked) {
 	all = slices.Clone(all)
-	if s.habit == Apart {
+	if s.habit != Charged {
 		slices.SortStableFunc(all, func(a, b *asked) int { return cmp.Compare(min(a.addend, 1), min(b.addend, 1)) })
 	}
 	for _, a := range all {
@@ -149,7 +153,7 @@ func (s *Server) decideEach(all []*asked) {
 		if a.room {
 			a.left = uint64(a.limit.Requests) - after
 		}
-		if a.room || s.habit == Charged {
+		if a.room || s.habit == Charged || s.habit == Always {
 			s.counts[a.count] = after
 		}
 	}

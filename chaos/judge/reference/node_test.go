@@ -31,7 +31,8 @@ import (
 //
 // The node is meant to differ in what differ says, and in nothing else:
 //   - A denied descriptor is not charged, so that what is used stays within the limit. The model
-//     has this habit (Apart), and the other of charging all descriptors or none (Together).
+//     has this habit (Apart), and the others of charging all descriptors or none (Together), and of
+//     charging whatever is left (Always).
 //   - A cost of 0 asks: where nothing is left it is denied, as the model's habits do.
 //   - A denial that the node remembers is told without asking about the request's other limits, of
 //     which nothing is told then.
@@ -39,8 +40,8 @@ import (
 func TestEnvoyIsAnsweredAsByTheReference(t *testing.T) {
 	suite.OneGoroutine(t)
 	const requests = 500
-	for seed := range suite.Short[uint64](8, 16) {
-		habit := []Habit{Apart, Together}[seed%2]
+	for seed := range suite.Short[uint64](9, 18) {
+		habit := []Habit{Apart, Together, Always}[seed%3]
 		random := rand.New(rand.NewPCG(seed, 7))
 		source := Source{Dice: random, Zeros: true, Negative: true, None: true, Inner: true}
 		var roots []Root
@@ -125,15 +126,33 @@ func differ(got, want *rlsv3.RateLimitResponse) string {
 	return ""
 }
 
-// importedBy imports a configuration for one region.
+// importedBy imports a configuration for one region, for a node that is to have a habit.
 func importedBy(texts [][]byte, habit Habit) (*policy.Document, error) {
+	switch habit {
+	case Together:
+		return importedWith(texts, policy.DecideTogether, nil)
+	case Always:
+		d, err := importedWith(texts, policy.DecideApart, nil)
+		if err != nil {
+			return nil, err
+		}
+		var all []string
+		for _, l := range d.Limits {
+			all = append(all, l.Name)
+		}
+		return importedWith(texts, policy.DecideApart, all)
+	}
+	return importedWith(texts, policy.DecideApart, nil)
+}
+
+func importedWith(texts [][]byte, together policy.Together, always []string) (*policy.Document, error) {
 	files := make([]envoyimport.File, len(texts))
 	for i, text := range texts {
 		files[i] = envoyimport.File{Name: fmt.Sprintf("%d.yaml", i), Text: text}
 	}
 	made, err := envoyimport.Convert(files, envoyimport.Options{Version: 1,
 		Regions:     []policy.Region{{Name: "here", Weight: 1}},
-		Descriptors: policy.Together(habit)})
+		Descriptors: together, ChargeAlways: always})
 	if err != nil {
 		return nil, err
 	}

@@ -15,27 +15,12 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
-	"github.com/quotad/quotad/policy/envoyimport"
 )
 
 // drawn are dice of which rapid finds the simplest throws that fail.
 type drawn struct{ *rapid.T }
 
 func (d drawn) IntN(n int) int { return rapid.IntRange(0, n-1).Draw(d.T, "n") }
-
-// imported returns the limits document of a configuration.
-func imported(texts [][]byte) (*policy.Document, error) {
-	files := make([]envoyimport.File, len(texts))
-	for i, text := range texts {
-		files[i] = envoyimport.File{Name: fmt.Sprintf("%d.yaml", i), Text: text}
-	}
-	made, err := envoyimport.Convert(files, envoyimport.Options{Version: 1,
-		Regions: []policy.Region{{Name: "eu", Weight: 1}}, Descriptors: policy.DecideApart})
-	if err != nil {
-		return nil, err
-	}
-	return policy.Parse("document", made.Document)
-}
 
 // TestTheImportMatchesAlike: the document made of a configuration applies the same limits to the
 // same descriptors, and counts the same ones together.
@@ -49,7 +34,7 @@ func TestTheImportMatchesAlike(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, texts)
 		}
-		d, err := imported(texts)
+		d, err := importedBy(texts, Apart)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, texts)
 		}

@@ -72,42 +72,54 @@ func parted(lists []List, apart bool) (parts [][]int) {
 	return parts
 }
 
-// checkEach decides requests, each as Check or Report does. The error is that of the first that has
-// one.
+// checkEach decides requests, each as Check does, or after those as Report does. The error is that of
+// the first that has one.
 func (l *Limiter) checkEach(ctx context.Context, r *rules.Rules, requests []Request) ([]Decision, error) {
 	decisions := make([]Decision, len(requests))
-	var plain []Request
-	var of []int
+	var plain, charged []int
 	for n, q := range requests {
-		if !r.Charges || !l.reports(q) {
-			plain, of = append(plain, q), append(of, n)
-			continue
+		if r.Charges && l.reports(q) {
+			charged = append(charged, n)
+		} else {
+			plain = append(plain, n)
 		}
-		d, err := l.Report(ctx, q)
-		if err != nil {
+	}
+	if err := l.checkPlain(ctx, requests, plain, decisions); err != nil {
+		return nil, err
+	}
+	for _, n := range charged {
+		var err error
+		if decisions[n], err = l.Report(ctx, requests[n]); err != nil {
 			return nil, err
 		}
-		decisions[n] = d
 	}
-	switch len(plain) {
+	return decisions, nil
+}
+
+// checkPlain decides those of requests that charge no limit always.
+func (l *Limiter) checkPlain(ctx context.Context, requests []Request, of []int, decisions []Decision) (err error) {
+	switch len(of) {
 	case 0:
-		return decisions, nil
+		return nil
 	case 1:
-		d, err := l.Check(ctx, plain[0])
-		decisions[of[0]] = d
-		return decisions, err
+		decisions[of[0]], err = l.Check(ctx, requests[of[0]])
+		return err
 	}
-	decided, err := l.CheckBatch(ctx, plain)
+	all := make([]Request, len(of))
+	for i, n := range of {
+		all[i] = requests[n]
+	}
+	decided, err := l.CheckBatch(ctx, all)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for i, d := range decided {
 		if d.Problem != nil {
-			return nil, d.Problem
+			return d.Problem
 		}
 		decisions[of[i]] = d
 	}
-	return decisions, nil
+	return nil
 }
 
 // join finds out whether the request is admitted: no part denies it, and of those with alternative

@@ -44,6 +44,10 @@ the end of a value, shadow_mode together with quota_mode, names and domains in o
 (detailed_metric, value_to_metric, metadata) is left out with a warning, on stderr. A limit of 0 requests becomes an
 exemption that denies.
 
+Files are read as envoyproxy/ratelimit reads them: with anchors, aliases and merge keys (<<), yes and on for true, 0x10 and
+010 as numbers, and only the first document of a file. A field where it has no effect, and a merge key behind a field that
+it overrules, get a warning. A name that envoyproxy/ratelimit does not know is refused, as it is there.
+
 Days, weeks, months and years have the lengths that envoyproxy/ratelimit gives them: 24h, 168h, 720h and 8760h, counted
 from 1970 in UTC. With --calendar they are those of the calendar. The printed document says which.
 

@@ -12,10 +12,13 @@ import (
 
 // configuration is what one file says.
 type configuration struct {
+	name        string
+	unread      error // why it is no YAML, and has nothing of what follows
 	root        strictyaml.Value
 	domain      string           // empty if the file has none that is valid
 	named       strictyaml.Value // where the domain is named
 	descriptors []*descriptor
+	reader      *reader // which read it
 }
 
 // descriptor is one descriptor of a file, with those below it.
@@ -78,9 +81,9 @@ var fileKind = strictyaml.Kind{
 	MergedInside: []string{"rate_limit", "metadata"},
 }
 
-// reader reads files, and counts and warns for all of them.
+// reader reads one file, and counts and warns for it.
 type reader struct {
-	descriptors int
+	descriptors int // with those of the files before
 	warnings    []policy.Warning
 	leftOut     map[string]int // how often each field was left out
 }
@@ -116,7 +119,7 @@ func (r *reader) object(f strictyaml.Value, mend string, known []string) (strict
 
 // read reads one file. It reports problems at the root.
 func (r *reader) read(root strictyaml.Value) *configuration {
-	c := &configuration{root: root, named: root}
+	c := &configuration{root: root, named: root, reader: r}
 	for _, remark := range root.Remarks() {
 		r.add(policy.Warning(*remark))
 	}

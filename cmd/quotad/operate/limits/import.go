@@ -41,11 +41,11 @@ func importEnvoyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "envoy-ratelimit DIR|FILE",
 		Short: "Make a limits document from the configuration of envoyproxy/ratelimit",
-		Long: `envoy-ratelimit prints a limits document made from the .yaml and .yml files of a folder, or from one file, that
-envoyproxy/ratelimit reads. What a limits document cannot express is refused, with its file, line and column: a * before
-the end of a value, shadow_mode together with quota_mode, names and domains in other letters. What changes no decision
-(detailed_metric, value_to_metric, metadata) is left out with a warning, on stderr. A limit of 0 requests becomes an
-exemption that denies.
+		Long: `envoy-ratelimit prints a limits document made from the .yaml and .yml files of a folder and its subfolders, or from
+one file, that envoyproxy/ratelimit reads. Names that begin with a dot are passed over, and links to folders with a
+warning. What a limits document cannot express is refused, with its file, line and column: a * before the end of a value,
+shadow_mode together with quota_mode, names and domains in other letters. What changes no decision (detailed_metric,
+value_to_metric, metadata) is left out with a warning, on stderr. A limit of 0 requests becomes an exemption that denies.
 
 Files are read as envoyproxy/ratelimit reads them: with anchors, aliases and merge keys (<<), yes and on for true, 0x10 and
 010 as numbers, and only the first document of a file. A field where it has no effect, and a merge key behind a field that

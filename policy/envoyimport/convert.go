@@ -28,6 +28,12 @@ type Options struct {
 	// ChargeAlways holds the names that limits have in the document. These limits, of any domain, get
 	// charge: always.
 	ChargeAlways []string
+	// KeepGoing leaves out each file that cannot be converted, instead of refusing all of them. Of
+	// two files that do not go together, it keeps the first.
+	KeepGoing bool
+	// Previous is the document that was made before, if there is one. The new document has its
+	// version if it means the same, and the next one if not, in place of Version.
+	Previous *policy.Document
 }
 
 // Result is what an import makes.
@@ -38,6 +44,13 @@ type Result struct {
 	// Warnings says what was left out, or has no effect, in the order of the files: all of it, or
 	// strictyaml.MaxErrors warnings if there are more.
 	Warnings []policy.Warning
+	LeftOut  []Refused // in the order of the files
+}
+
+// Refused is a file that was left out, and why.
+type Refused struct {
+	Name     string
+	Problems strictyaml.Errors
 }
 
 // ErrNoLimit says that nothing in the files is limited.
@@ -48,45 +61,56 @@ var ErrNoLimit = errors.New("nothing is limited: no descriptor has a rate_limit 
 // or says that the document would be too large, or that it would be no valid one (see
 // [CheckOptions]), or that no limit has a name of ChargeAlways.
 func Convert(files []File, o Options) (Result, error) {
-	r := &reader{leftOut: map[string]int{}}
-	unread := make([]error, len(files))
-	all := make([]*configuration, len(files))
-	for i, f := range files {
-		root, err := strictyaml.Read(f.Name, f.Text, fileKind)
-		if err != nil {
-			unread[i] = err
-			continue
-		}
-		all[i] = r.read(root)
+	s, domains := readAll(files, o)
+	var problems strictyaml.Errors
+	for _, refused := range s.leftOut {
+		problems = append(problems, refused.Problems...)
 	}
-	domains := collect(all, o.MergeDomains)
-	for _, d := range domains {
-		d.flatten()
-	}
-	if problems := problemsOf(all, unread); len(problems) > 0 {
+	if len(problems) > 0 && !o.KeepGoing {
 		return Result{}, problems
 	}
-	result := Result{Warnings: r.warnings}
+	result := Result{Warnings: s.warnings(), LeftOut: s.leftOut}
 	for _, d := range domains {
 		d.nameLimits()
 		result.Limits += len(d.limits)
 		result.Exempt += len(d.exempt)
 	}
-	if result.Limits == 0 {
+	switch {
+	case result.Limits == 0 && len(problems) > 0:
+		return Result{}, problems
+	case result.Limits == 0:
 		return Result{}, ErrNoLimit
 	}
 	if err := checkNames(domains, o.ChargeAlways); err != nil {
 		return Result{}, err
 	}
-	result.Document = write(files, domains, r.leftOut, o)
-	if n := len(result.Document); n > policy.MaxDocumentBytes {
-		return Result{}, fmt.Errorf("the document would have %d bytes, and may have %d: import fewer files into one document",
-			n, policy.MaxDocumentBytes)
-	}
-	if _, err := policy.Parse("the document", result.Document); err != nil {
-		return Result{}, fmt.Errorf("a limits document cannot say this: %w", err)
+	var err error
+	result.Document, err = s.document(domains, o)
+	if err != nil {
+		return Result{}, err
 	}
 	return result, nil
+}
+
+// document writes a document that is valid.
+func (s *selection) document(domains []*domain, o Options) ([]byte, error) {
+	if o.Previous != nil {
+		o.Version = o.Previous.Version
+	}
+	text := write(s, domains, o)
+	if n := len(text); n > policy.MaxDocumentBytes {
+		return nil, fmt.Errorf("the document would have %d bytes, and may have %d: import fewer files into one document",
+			n, policy.MaxDocumentBytes)
+	}
+	made, err := policy.Parse("the document", text)
+	if err != nil {
+		return nil, fmt.Errorf("a limits document cannot say this: %w", err)
+	}
+	if o.Previous != nil && made.Epoch() != o.Previous.Epoch() {
+		o.Version, o.Previous = o.Previous.Version+1, nil
+		return s.document(domains, o)
+	}
+	return text, nil
 }
 
 // checkNames reports names of limits that are to be charged always and that no limit has.
@@ -106,26 +130,14 @@ func checkNames(domains []*domain, always []string) error {
 	return nil
 }
 
-// problemsOf returns the problems of all files in their order, each file's in the order of its
-// lines.
-func problemsOf(all []*configuration, unread []error) (problems strictyaml.Errors) {
-	for i, c := range all {
-		err := unread[i]
-		if c != nil {
-			err = c.root.Err()
-		}
-		if found, ok := errors.AsType[strictyaml.Errors](err); ok {
-			problems = append(problems, found...)
-		}
-	}
-	return problems
-}
-
 // CheckOptions says what is wrong with the version and the regions of a document.
 func CheckOptions(o Options) error {
 	limit := []*row{{name: "a", path: []*descriptor{{key: "a",
 		limit: &rateLimit{requests: 1, unit: "second"}}}}}
-	document := write(nil, []*domain{{name: "a", limits: limit}}, nil, o)
+	if o.Previous != nil {
+		o.Version = o.Previous.Version
+	}
+	document := write(&selection{}, []*domain{{name: "a", limits: limit}}, o)
 	_, err := policy.Parse("the document", document)
 	problems, ok := errors.AsType[strictyaml.Errors](err)
 	if !ok {

@@ -18,6 +18,11 @@
 // and all of them are reported at once. What changes no decision, such as detailed_metric, is left
 // out with a warning.
 //
+// Files are read as envoyproxy/ratelimit reads them, by gopkg.in/yaml.v2: with anchors, aliases and
+// merge keys, with yes and 0x10, and only up to the end of the first document. A name that it knows
+// nowhere is an error, and a field that stands where it has no effect gets a warning, as there it
+// is passed over without one.
+//
 // A limit is named after its path, as the statistics of envoyproxy/ratelimit name it
 // (database_users). The name changes only with the path, because a limit with another name starts
 // to count anew. See names.go for paths that are no valid names.

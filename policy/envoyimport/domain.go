@@ -33,7 +33,7 @@ func collect(all []*configuration, merge bool) (domains []*domain) {
 	first := map[string]*configuration{}
 	byName := map[string]*domain{}
 	for _, c := range all {
-		if c == nil || c.domain == "" {
+		if c.domain == "" {
 			continue
 		}
 		if first[c.domain] == nil {

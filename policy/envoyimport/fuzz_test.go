@@ -32,15 +32,23 @@ func FuzzConvert(f *testing.F) {
 		if calendar {
 			o.Timezone = "Europe/Berlin"
 		}
-		files := []File{{"a.yaml", text}, {"b.yaml", []byte("domain: other-domain\n")}}
+		files := []File{{"b.yaml", []byte(
+			"domain: other-domain\ndescriptors: [{key: b, rate_limit: {unit: day}}, {key: c, rate_limit: {unit: day, requests_per_unit: 1}}]\n")},
+			{"a.yaml", text}}
 		made, err := Convert(files, o)
 		problems, refused := errors.AsType[strictyaml.Errors](err)
 		switch {
 		case err == nil:
 			checkMade(t, made)
-		case errors.Is(err, ErrNoLimit):
 		case !refused || strings.Contains(err.Error(), "cannot say this"):
 			t.Errorf("%v", err)
+		}
+		o.KeepGoing = true
+		made, err = Convert(files, o)
+		suite.Must(t, err)
+		checkMade(t, made)
+		if refused != (len(made.LeftOut) == 1 && made.LeftOut[0].Name == "a.yaml") {
+			t.Errorf("refused %v, left out %v", refused, made.LeftOut)
 		}
 		lines := strings.Split(string(text), "\n")
 		for _, p := range problems {

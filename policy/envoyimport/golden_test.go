@@ -29,8 +29,16 @@ func TestMade(t *testing.T) {
 		for _, w := range made.Warnings {
 			lines += w.String() + "\n"
 		}
-		return []txtar.File{{Name: "document", Data: made.Document},
+		got := []txtar.File{{Name: "document", Data: made.Document},
 			{Name: "warnings", Data: []byte(lines)}}
+		leftOut := ""
+		for _, refused := range made.LeftOut {
+			leftOut += refused.Name + "\n" + refused.Problems.Error() + "\n"
+		}
+		if leftOut != "" {
+			got = append(got, txtar.File{Name: "left out", Data: []byte(leftOut)})
+		}
+		return got
 	})
 }
 
@@ -106,6 +114,8 @@ func optionsOf(t *testing.T, comment string) Options {
 				o.Timezone = value
 			case "merge":
 				o.MergeDomains = true
+			case "keep-going":
+				o.KeepGoing = true
 			case "together":
 				o.Descriptors = policy.DecideTogether
 			case "charge-always":
@@ -137,6 +147,54 @@ func TestNothingIsLimited(t *testing.T) {
 		if !errors.Is(err, ErrNoLimit) {
 			t.Errorf("%q: error %v", text, err)
 		}
+	}
+}
+
+// TestKeepGoingWithNothing: when every file is left out, there is no document.
+func TestKeepGoingWithNothing(t *testing.T) {
+	o := usualOptions()
+	o.KeepGoing = true
+	made, err := Convert([]File{{"a.yaml", []byte("domain: a\nb: c\n")}, {"b.yaml", []byte("[")},
+		{"c.yaml", []byte("domain: c")}}, o)
+	problems, ok := errors.AsType[strictyaml.Errors](err)
+	if !ok || len(problems) != 2 || made.Document != nil {
+		t.Errorf("error %v, document %s", err, made.Document)
+	}
+}
+
+// TestPrevious: a document that means the same keeps its version, whatever its comments say, and
+// one that means something else gets the next.
+func TestPrevious(t *testing.T) {
+	const text = "domain: a\ndescriptors: [{key: k, rate_limit: {unit: day, requests_per_unit: %d}}]"
+	convert := func(o Options, name string, limit int) *policy.Document {
+		t.Helper()
+		made, err := Convert([]File{{name, fmt.Appendf(nil, text, limit)}}, o)
+		suite.Must(t, err)
+		d, err := policy.Parse("document", made.Document)
+		suite.Must(t, err)
+		return d
+	}
+	o := usualOptions()
+	o.Version = 7
+	previous := convert(o, "a.yaml", 5)
+	o.Version, o.Previous = 0, previous
+	suite.Must(t, CheckOptions(o))
+	if same := convert(o, "b.yaml", 5); same.Epoch() != previous.Epoch() {
+		t.Errorf("the same has epoch %v, before it was %v", same.Epoch(), previous.Epoch())
+	}
+	if other := convert(o, "a.yaml", 6); other.Version != 8 {
+		t.Errorf("another one has version %d", other.Version)
+	}
+	o.Regions = o.Regions[:1]
+	if other := convert(o, "a.yaml", 5); other.Version != 8 {
+		t.Errorf("one of other regions has version %d", other.Version)
+	}
+	o.Previous, o.Version = nil, policy.MaxVersion
+	last := convert(o, "a.yaml", 5)
+	o.Previous = last
+	_, err := Convert([]File{{"a.yaml", fmt.Appendf(nil, text, 6)}}, o)
+	if err == nil || !strings.Contains(err.Error(), "version: ") {
+		t.Errorf("behind the last version: %v", err)
 	}
 }
 

@@ -34,7 +34,7 @@ func unitNames() []string {
 // readLimit reads a rate_limit.
 func (r *reader) readLimit(f strictyaml.Value) *rateLimit {
 	l := &rateLimit{at: f}
-	o, ok := f.Object("write unit and requests_per_unit, or unlimited: true", limitFields)
+	o, ok := r.object(f, "write unit and requests_per_unit, or unlimited: true", limitFields)
 	if !ok {
 		return l
 	}
@@ -45,7 +45,7 @@ func (r *reader) readLimit(f strictyaml.Value) *rateLimit {
 		l.name = readName(f)
 	}
 	if f, ok := field(o, "replaces"); ok {
-		l.replaces = readReplaces(f, l.name)
+		l.replaces = r.readReplaces(f, l.name)
 	}
 	if l.unlimited {
 		r.checkUnlimited(o, l)
@@ -102,14 +102,14 @@ func readName(f strictyaml.Value) string {
 }
 
 // readReplaces reads the names of the limits that one replaces, each once.
-func readReplaces(f strictyaml.Value, own string) []string {
+func (r *reader) readReplaces(f strictyaml.Value, own string) []string {
 	items, ok := f.List("list the names of limits, such as [{name: per_user}]")
 	if !ok {
 		return nil
 	}
 	var all []string
 	for _, item := range items {
-		o, ok := item.Object("write {name: NAME}", []string{"name"})
+		o, ok := r.object(item, "write {name: NAME}", []string{"name"})
 		if !ok {
 			continue
 		}

@@ -2,6 +2,7 @@ package envoyimport
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/quotad/quotad/policy"
@@ -10,10 +11,13 @@ import (
 
 // configuration is what one file says.
 type configuration struct {
+	name        string
+	unread      error // why it is no YAML, and has nothing of what follows
 	root        strictyaml.Value
 	domain      string           // empty if the file has none that is valid
 	named       strictyaml.Value // where the domain is named
 	descriptors []*descriptor
+	reader      *reader // which read it
 }
 
 // descriptor is one descriptor of a file, with those below it.
@@ -74,27 +78,54 @@ var fileKind = strictyaml.Kind{
 	TooLarge: "import a configuration that is split into smaller files",
 	Empty:    mendRoot,
 	TooDeep:  fmt.Sprintf("a limits document has at most %d entries a path", policy.MaxEntries),
+	Foreign:  true,
+	// the only fields whose values are mappings
+	MergedInside: []string{"rate_limit", "metadata"},
 }
 
-// reader reads files, and counts and warns for all of them.
+// reader reads one file, and counts and warns for it.
 type reader struct {
-	descriptors int
+	descriptors int // with those of the files before
 	warnings    []policy.Warning
 	leftOut     map[string]int // how often each field was left out
 }
 
 // warn warns of a field.
 func (r *reader) warn(f strictyaml.Value, text, mend string) {
+	r.add(policy.Warning{Pos: f.Pos(), Path: f.Path(), Problem: text, Mend: mend})
+}
+
+func (r *reader) add(w policy.Warning) {
 	if len(r.warnings) < strictyaml.MaxErrors {
-		r.warnings = append(r.warnings,
-			policy.Warning{Pos: f.Pos(), Path: f.Path(), Problem: text, Mend: mend})
+		r.warnings = append(r.warnings, w)
 	}
+}
+
+// object reads a mapping with the known fields. envoyproxy/ratelimit refuses a file with any other
+// name, but it passes over a field that stands where another mapping's is meant.
+func (r *reader) object(f strictyaml.Value, mend string, known []string) (strictyaml.Object, bool) {
+	var elsewhere []string
+	for _, name := range slices.Concat(rootFields, descriptorFields, limitFields) {
+		if !slices.Contains(known, name) {
+			elsewhere = append(elsewhere, name)
+		}
+	}
+	o, ok := f.Object(mend, known, elsewhere...)
+	for _, name := range elsewhere {
+		if f, given := o.Field(name); given {
+			r.warn(f, "envoyproxy/ratelimit passes over it here", "remove it, or move it to where it has an effect")
+		}
+	}
+	return o, ok
 }
 
 // read reads one file. It reports problems at the root.
 func (r *reader) read(root strictyaml.Value) *configuration {
-	c := &configuration{root: root, named: root}
-	o, ok := root.Object(mendRoot, rootFields)
+	c := &configuration{root: root, named: root, reader: r}
+	for _, remark := range root.Remarks() {
+		r.add(policy.Warning(*remark))
+	}
+	o, ok := r.object(root, mendRoot, rootFields)
 	if !ok {
 		return c
 	}
@@ -162,7 +193,7 @@ func (r *reader) readDescriptors(f strictyaml.Value, depth int) []*descriptor {
 
 // readDescriptor reads a descriptor; it returns nil for one that has no key.
 func (r *reader) readDescriptor(f strictyaml.Value, depth int) *descriptor {
-	o, ok := f.Object(mendDescriptor, descriptorFields)
+	o, ok := r.object(f, mendDescriptor, descriptorFields)
 	if !ok {
 		return nil
 	}

@@ -12,9 +12,9 @@ import (
 )
 
 // write writes the document.
-func write(files []File, domains []*domain, leftOut map[string]int, o Options) []byte {
+func write(s *selection, domains []*domain, o Options) []byte {
 	b := &bytes.Buffer{}
-	writeHeader(b, files, leftOut, o)
+	writeHeader(b, s, o)
 	fmt.Fprintf(b, "version: %d\n", o.Version)
 	var regions []string
 	for _, r := range o.Regions {
@@ -128,10 +128,16 @@ func entries(path []*descriptor) string {
 	return "[" + strings.Join(all, ", ") + "]"
 }
 
-func writeHeader(b *bytes.Buffer, files []File, leftOut map[string]int, o Options) {
+func writeHeader(b *bytes.Buffer, s *selection, o Options) {
 	b.WriteString("# Made by quotad limits import envoy-ratelimit from\n")
-	for _, f := range files {
-		fmt.Fprintf(b, "#   %s\n", visible(f.Name))
+	for _, c := range s.kept {
+		fmt.Fprintf(b, "#   %s\n", visible(c.name))
+	}
+	if len(s.leftOut) > 0 {
+		b.WriteString("# Left out, for they could not be imported:\n")
+		for _, refused := range s.leftOut {
+			fmt.Fprintf(b, "#   %s\n", visible(refused.Name))
+		}
 	}
 	if o.Timezone != "" {
 		fmt.Fprintf(b, "# Days, weeks from Monday, months and years are those of the calendar, time zone %s.\n",
@@ -152,7 +158,7 @@ func writeHeader(b *bytes.Buffer, files []File, leftOut map[string]int, o Option
 	}
 	b.WriteString("# A descriptor with is_negative_hits gives nothing back, unless its domain says\n" +
 		"# negative_hits: give_back.\n")
-	if len(leftOut) > 0 {
+	if leftOut := s.fieldsLeftOut(); len(leftOut) > 0 {
 		var all []string
 		for _, name := range slices.Sorted(maps.Keys(leftOut)) {
 			all = append(all, fmt.Sprintf("%s (%d)", name, leftOut[name]))

@@ -9,4 +9,7 @@
 // The reader is strict. It refuses anchors, aliases, merge keys, tags, directives, explicit keys,
 // block text, tabs that indent, a second document, a name given twice and a field that nobody
 // knows. A file is bounded in its bytes and in its shape, so that no file keeps a node busy.
+//
+// A file of a foreign kind, which another program reads too, may have more: what expand.go replaces
+// by what it stands for, and what foreign.go reads. [Value.Remarks] has what that reader passed over.
 package strictyaml

@@ -1,6 +1,7 @@
 package strictyaml
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -63,7 +64,14 @@ func (v Value) Number(mend string) (string, bool) {
 	return text, ok
 }
 
-var plainInteger = regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`)
+var plainDigits = regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`)
+
+func plainInteger(text string) (int64, error) {
+	if !plainDigits.MatchString(text) {
+		return 0, strconv.ErrSyntax
+	}
+	return strconv.ParseInt(text, 10, 64)
+}
 
 // Integer reads a whole number in plain digits; it returns 0 if it refuses the value.
 func (v Value) Integer(lowest, highest int64) int64 {
@@ -72,11 +80,15 @@ func (v Value) Integer(lowest, highest int64) int64 {
 	if !ok {
 		return 0
 	}
-	if !plainInteger.MatchString(text) {
+	parse := plainInteger
+	if v.file.kind.Foreign {
+		parse = foreignInteger
+	}
+	n, err := parse(text)
+	if errors.Is(err, strconv.ErrSyntax) {
 		v.Fail(InWords(text)+" is not a whole number in plain digits", mend)
 		return 0
 	}
-	n, err := strconv.ParseInt(text, 10, 64) // fails on overflow only
 	if err != nil || n < lowest || n > highest {
 		v.Fail(InWords(text)+" is out of range", mend)
 		return 0
@@ -110,17 +122,19 @@ func (v Value) Duration(lowest, highest time.Duration) time.Duration {
 
 // Bool reads true or false.
 func (v Value) Bool() bool {
-	if b, isBool := v.node.(*ast.BoolNode); isBool {
-		switch b.Token.Value { // YAML also allows True and TRUE, we do not
-		case "true":
-			return true
-		case "false":
-			return false
-		}
+	words := plainBools // YAML also allows True and TRUE, we do not
+	if v.file.kind.Foreign {
+		words = foreignBools
+	}
+	text, plain := plainScalar(v.node)
+	if b, known := words[text]; known && plain {
+		return b
 	}
 	v.Fail(v.Describe()+" is neither true nor false", "write true or false")
 	return false
 }
+
+var plainBools = map[string]bool{"true": true, "false": false}
 
 // OneOf reads one of the given words; it returns an empty one if it refuses the value.
 func OneOf[W ~string](v Value, words ...W) W {

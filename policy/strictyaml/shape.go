@@ -21,13 +21,19 @@ const (
 
 // shape follows the nesting of a token stream without building anything.
 type shape struct {
-	flow      []token.Type // open brackets and braces
-	entryLine int          // line of the last "-"
-	entryRun  int          // "-" in a row on that line, as in "- - - x"
+	flow      []flow // open brackets and braces
+	entryLine int    // line of the last "-"
+	entryRun  int    // "-" in a row on that line, as in "- - - x"
 	blocks    []blockMapping
 	empty     int // values left empty
 
 	last, beforeLast *token.Token
+}
+
+// flow is an open bracket or brace.
+type flow struct {
+	opened token.Type
+	colon  bool // the entry has a colon
 }
 
 // blockMapping is a block mapping that may still get more keys.
@@ -47,14 +53,20 @@ func (s *shape) add(t *token.Token) string {
 	}
 	switch t.Type {
 	case token.MappingStartType, token.SequenceStartType:
-		s.flow = append(s.flow, t.Type)
+		s.flow = append(s.flow, flow{opened: t.Type})
 	case token.MappingEndType, token.SequenceEndType:
 		s.flow = s.flow[:max(0, len(s.flow)-1)]
 	case token.SequenceEntryType:
 		s.addEntry(t.Position)
 	case token.MappingValueType:
-		if len(s.flow) == 0 && s.last != nil {
+		if n := len(s.flow); n > 0 {
+			s.flow[n-1].colon = true
+		} else if s.last != nil {
 			s.addKey(s.last.Position.Column)
+		}
+	case token.CollectEntryType:
+		if n := len(s.flow); n > 0 {
+			s.flow[n-1].colon = false
 		}
 	}
 	s.last, s.beforeLast = t, s.last
@@ -82,13 +94,12 @@ func (s *shape) leavesEmpty(next *token.Token) bool {
 	}
 	column := next.Position.Column
 	newLine := next.Position.Line > s.last.Position.Line
-	switch ends := isFlowEnd(next.Type); {
-	case len(s.flow) > 0 && s.last.Type == token.MappingValueType:
-		return ends
-	case len(s.flow) > 0:
-		first := s.beforeLast.Type == token.MappingStartType ||
-			s.beforeLast.Type == token.CollectEntryType
-		return ends && first && s.flow[len(s.flow)-1] == token.MappingStartType
+	switch n := len(s.flow); {
+	case n > 0 && s.last.Type == token.MappingValueType:
+		return isFlowEnd(next.Type)
+	case n > 0:
+		key := s.last.Type != token.MappingStartType && s.last.Type != token.CollectEntryType
+		return isFlowEnd(next.Type) && key && s.flow[n-1] == flow{opened: token.MappingStartType}
 	case s.last.Type == token.SequenceEntryType:
 		return newLine && column <= s.last.Position.Column
 	case s.last.Type == token.MappingValueType:

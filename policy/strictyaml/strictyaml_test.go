@@ -179,31 +179,41 @@ func FuzzRead(f *testing.F) {
 	for _, seed := range []string{"a: [1, {b: x}]", "", "a:\n- \n? x", "region: &a x\nnode: *a",
 		"<<: {}", "\t",
 		"\"\t\t\\1", "\"\r\n\"0", "\xff\xfe", "a: |\n  x", "a\n---\nb", "name: [\n&a *a",
-		"? [a]\n: &b {<<: *b}", "- !!int x",
+		"? [a]\n: &b {<<: *b}", "- !!int x", "a: &a {b: 1}\nc: [*a, {<<: *a, b: 2}]\n---\nb",
+		"- &a [x]\n- &b {<<: [{k: *a}, {k: {}}], k: {}}\n- !!str &c 5\n- {<<: *b}\n- *c", "[*a, &a *a]",
+		"a: |\n  x\n\n   y\nb: >-\n  y\n", "&a b: *a", "{&a a, *a, !!map {}: !!seq []}",
 		"region: x\nregion: y", "a: b: c", "%YAML 1.2\n---\n", ".inf: .nan", "a: ~\nb:"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
-		root, err := Read("f.yaml", src, kind)
-		if err == nil {
-			descend(root)
-			err = root.Err()
-		}
-		var all Errors
-		if err != nil && !errors.As(err, &all) {
-			t.Fatalf("%v is no Errors", err)
-		}
-		lines := strings.Split(string(src), "\n")
-		for _, e := range all {
-			if e.Problem == "" || e.Mend == "" || strings.Contains(e.Error(), "\n") {
-				t.Errorf("%q does not say on one line what is wrong and how to mend it", e.Error())
+		for _, kind := range []Kind{kind, foreign} {
+			root, err := Read("f.yaml", src, kind)
+			if err == nil {
+				descend(root)
+				err = root.Err()
+				checkPlaces(t, src, root.Remarks())
 			}
-			if l := e.Pos.Line; l < 1 || l > len(lines) || e.Pos.Column < 1 ||
-				e.Pos.Column > len([]rune(lines[l-1]))+1 {
-				t.Errorf("%s is no place in the file", e.Pos)
+			var all Errors
+			if err != nil && !errors.As(err, &all) {
+				t.Fatalf("%v is no Errors", err)
 			}
+			checkPlaces(t, src, all)
 		}
 	})
+}
+
+// checkPlaces checks that each problem says enough, and where in the file.
+func checkPlaces(t *testing.T, src []byte, all Errors) {
+	lines := strings.Split(string(src), "\n")
+	for _, e := range all {
+		if e.Problem == "" || e.Mend == "" || strings.Contains(e.Error(), "\n") {
+			t.Errorf("%q does not say on one line what is wrong and how to mend it", e.Error())
+		}
+		if l := e.Pos.Line; l < 1 || l > len(lines) || e.Pos.Column < 1 ||
+			e.Pos.Column > len([]rune(lines[l-1]))+1 {
+			t.Errorf("%s is no place in the file", e.Pos)
+		}
+	}
 }
 
 func descend(v Value) {

@@ -20,6 +20,13 @@ type Kind struct {
 	// TooLarge, Empty and TooDeep say what to do about a file that is too large, empty, or nested
 	// too deep. If Empty is "", a file may be empty.
 	TooLarge, Empty, TooDeep string
+	// Foreign says that another program reads the file too, by gopkg.in/yaml.v2. Such a file is read
+	// as that library reads it into fields of a type: see expand.go and foreign.go for what it may
+	// have that other files may not.
+	Foreign bool
+	// MergedInside holds the names of fields with mappings that, when a merge key brings such a
+	// field to a mapping that has it, are put together field by field. Any other field is replaced.
+	MergedInside []string
 }
 
 // Read returns the root of a file, or [Errors] if the file is not YAML that the reader accepts. The
@@ -42,6 +49,14 @@ type file struct {
 	kind     Kind
 	errs     Errors
 	failures int // calls of fail, including those beyond MaxErrors
+	remarks  Errors
+}
+
+// remark records what is valid, and read in a way that its author may not expect.
+func (f *file) remark(at Position, path, problem, mend string) {
+	if len(f.remarks) < MaxErrors {
+		f.remarks = append(f.remarks, &Error{Pos: at, Path: path, Problem: problem, Mend: mend})
+	}
 }
 
 func (f *file) fail(at Position, path, problem, mend string) {
@@ -78,16 +93,24 @@ func (f *file) parse(src []byte) ast.Node {
 	}
 	// The lexer counts a carriage return inside quotes as a line of its own.
 	tokens := lexer.Tokenize(strings.ReplaceAll(text, "\r", ""))
-	f.checkTokens(tokens)
+	end := firstDocument(tokens)
+	f.checkTokens(tokens[:end])
 	if len(f.errs) > 0 {
 		return nil
 	}
-	tree, err := parseTokens(tokens)
+	tree, err := parseTokens(tokens[:end])
 	if err != nil {
 		f.failParser(err)
 		return nil
 	}
-	return f.onlyDocument(tree)
+	if end < len(tokens) {
+		f.tellSecond(tokens[end])
+	}
+	root := f.body(tree)
+	if root != nil && f.kind.Foreign {
+		root = f.expand(root)
+	}
+	return root
 }
 
 // checkText checks what must be right before the text can be cut into tokens.
@@ -164,9 +187,12 @@ var refused = map[token.Type]struct{ problem, mend string }{
 // exhaust its stack.
 func (f *file) checkTokens(tokens token.Tokens) {
 	var s shape
-	for _, t := range tokens {
-		if r, ok := refused[t.Type]; ok {
+	for i, t := range tokens {
+		if r, ok := refused[t.Type]; ok && !(f.kind.Foreign && expanded[t.Type]) {
 			f.failSyntax(t, r.problem, r.mend)
+		}
+		if t.Type == token.MappingValueType && f.kind.Foreign {
+			f.checkName(tokens[:i])
 		}
 		if problem := s.add(t); problem != "" {
 			f.failSyntax(t, problem, f.kind.TooDeep)
@@ -201,19 +227,42 @@ func (f *file) failParser(err error) {
 		"check indentation, quotes and brackets on this line and its neighbours")
 }
 
-// onlyDocument returns the body of the file's one document.
-func (f *file) onlyDocument(tree *ast.File) ast.Node {
-	if len(tree.Docs) > 1 {
-		second := tree.Docs[1]
-		at := second.Start
-		if at == nil && second.Body != nil {
-			at = startOf(second.Body)
+// firstDocument returns the number of tokens that belong to the first document.
+func firstDocument(tokens token.Tokens) int {
+	begun, ended := false, false
+	for i, t := range tokens {
+		switch t.Type {
+		case token.CommentType:
+			continue
+		case token.DocumentEndType:
+			ended = begun
+			continue
+		case token.DocumentHeaderType:
+			ended = ended || begun
 		}
-		f.failSyntax(at, "a second document starts here",
-			"keep one document in a file and remove the others with their --- lines")
-		return nil
+		if ended {
+			return i
+		}
+		begun = true
 	}
-	if len(tree.Docs) == 1 && tree.Docs[0].Body != nil {
+	return len(tokens)
+}
+
+// tellSecond says that there is a document behind the first one.
+func (f *file) tellSecond(at *token.Token) {
+	const problem = "a second document starts here"
+	if f.kind.Foreign {
+		f.remark(f.position(at), "", problem+", and only the first one of a file is read",
+			"give it a file of its own")
+		return
+	}
+	f.failSyntax(at, problem,
+		"keep one document in a file and remove the others with their --- lines")
+}
+
+// body returns the root of the first document.
+func (f *file) body(tree *ast.File) ast.Node {
+	if len(tree.Docs) > 0 && tree.Docs[0].Body != nil {
 		return tree.Docs[0].Body
 	}
 	if f.kind.Empty != "" {

@@ -84,6 +84,10 @@ func (v Value) Err() error {
 	return v.file.errs
 }
 
+// Remarks returns what is valid in the file, and was read in a way that its author may not expect:
+// all of it, or MaxErrors remarks if there are more.
+func (v Value) Remarks() Errors { return v.file.remarks }
+
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,63}$`)
 
 // child returns the path of a part of v.
@@ -124,15 +128,15 @@ func (v Value) Entries(mend string) (entries []Entry, ok bool) {
 	return entries, true
 }
 
-// Object reads a mapping that may have the known fields and no others.
-func (v Value) Object(mend string, known []string) (Object, bool) {
+// Object reads a mapping that may have the known fields, those to be passed over, and no others.
+func (v Value) Object(mend string, known []string, passed ...string) (Object, bool) {
 	entries, ok := v.Entries(mend)
 	if !ok {
 		return Object{}, false
 	}
 	o := Object{Value: v, fields: make(map[string]Value), mistyped: make(map[string]bool)}
 	for _, e := range entries {
-		if slices.Contains(known, e.Name) {
+		if slices.Contains(known, e.Name) || slices.Contains(passed, e.Name) {
 			o.fields[e.Name] = e.Value
 			continue
 		}

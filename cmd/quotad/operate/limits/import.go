@@ -3,6 +3,7 @@ package limits
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/quotad/quotad/cmd/quotad/command"
 	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/envoyimport"
 	"github.com/quotad/quotad/policy/files"
@@ -30,6 +32,7 @@ type envoyImport struct {
 	calendar    bool
 	timezone    string
 	descriptors string
+	previous    string // the name of a document
 	options     envoyimport.Options
 }
 
@@ -38,11 +41,15 @@ func importEnvoyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "envoy-ratelimit DIR|FILE",
 		Short: "Make a limits document from the configuration of envoyproxy/ratelimit",
-		Long: `envoy-ratelimit prints a limits document made from the .yaml and .yml files of a folder, or from one file, that
-envoyproxy/ratelimit reads. What a limits document cannot express is refused, with its file, line and column: a * before
-the end of a value, shadow_mode together with quota_mode, names and domains in other letters. What changes no decision
-(detailed_metric, value_to_metric, metadata) is left out with a warning, on stderr. A limit of 0 requests becomes an
-exemption that denies.
+		Long: `envoy-ratelimit prints a limits document made from the .yaml and .yml files of a folder and its subfolders, or from
+one file, that envoyproxy/ratelimit reads. Names that begin with a dot are passed over, and links to folders with a
+warning. What a limits document cannot express is refused, with its file, line and column: shadow_mode
+together with quota_mode, keys and domains with blanks, quotes, commas, = or *. What changes no decision (detailed_metric,
+value_to_metric, metadata) is left out with a warning, on stderr. A limit of 0 requests becomes an exemption that denies.
+
+Files are read as envoyproxy/ratelimit reads them: with anchors, aliases and merge keys (<<), yes and on for true, 0x10 and
+010 as numbers, and only the first document of a file. A field where it has no effect, and a merge key behind a field that
+it overrules, get a warning. A name that envoyproxy/ratelimit does not know is refused, as it is there.
 
 Days, weeks, months and years have the lengths that envoyproxy/ratelimit gives them: 24h, 168h, 720h and 8760h, counted
 from 1970 in UTC. With --calendar they are those of the calendar. The printed document says which.
@@ -51,7 +58,14 @@ envoyproxy/ratelimit counts past a limit, so that a cost that is charged after t
 that does not fit is not charged, unless the limit has charge: always. --charge-always writes that for the limits of these
 names of the printed document; give it for those that Envoy charges at the end of a stream (apply_on_stream_done).
 
-Exit codes: 0 printed, with or without warnings, 2 nothing is printed.`,
+With --keep-going a file that cannot be imported refuses no other: what is wrong with it is on stderr, the printed document
+names it in a comment, and limits what the others limit. Its domain has no limits then, unless another file has some.
+
+With --previous the document gets the version of the one that was made before, or the next version if it means something
+else. Nothing else is taken from that one: give the same regions and options again. Print to another file than FILE.
+
+Exit codes: 0 printed, with or without warnings, 1 printed without the files that --keep-going left out, 2 nothing is
+printed.`,
 		Example: "  quotad limits import envoy-ratelimit /data/ratelimit/config --region us-east=2 --region eu-west=1 > limits.yaml",
 		Args:    command.OneArgument("folder or file with the configuration of envoyproxy/ratelimit", "/data/ratelimit/config"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -69,6 +83,9 @@ Exit codes: 0 printed, with or without warnings, 2 nothing is printed.`,
 	f.StringSliceVar(&e.options.ChargeAlways, "charge-always", nil,
 		"`names` of limits of the document that get charge: always, such as tokens,rows")
 	f.Int64Var(&e.options.Version, "document-version", 1, "`version` of the document")
+	f.StringVar(&e.previous, "previous", "",
+		"`file` with the document made before, whose version this one gets, or the next one if it differs")
+	f.BoolVar(&e.options.KeepGoing, "keep-going", false, "leave out files that cannot be imported")
 	_ = cmd.RegisterFlagCompletionFunc("charge-always", cobra.NoFileCompletions)
 	_ = cmd.RegisterFlagCompletionFunc("descriptors", cobra.FixedCompletions(
 		[]cobra.Completion{string(policy.DecideApart), string(policy.DecideTogether)},
@@ -77,6 +94,9 @@ Exit codes: 0 printed, with or without warnings, 2 nothing is printed.`,
 }
 
 func (e *envoyImport) run(cmd *cobra.Command, from string) error {
+	if err := e.setPrevious(cmd.Flags().Changed("document-version")); err != nil {
+		return err
+	}
 	if err := e.setOptions(cmd.Flags().Changed("timezone")); err != nil {
 		return exit.Usage(err)
 	}
@@ -89,7 +109,31 @@ func (e *envoyImport) run(cmd *cobra.Command, from string) error {
 		return exit.Invalid(from, err)
 	}
 	tellWarnings(cmd.ErrOrStderr(), from+" is imported", append(warnings, made.Warnings...))
+	tellLeftOut(cmd.ErrOrStderr(), made.LeftOut)
 	_, err = cmd.OutOrStdout().Write(made.Document)
+	if err == nil && len(made.LeftOut) > 0 {
+		return exit.Silently(exit.Failed)
+	}
+	return err
+}
+
+// tellLeftOut says which files are not in the document, and why.
+func tellLeftOut(w io.Writer, all []envoyimport.Refused) {
+	for _, refused := range all {
+		fmt.Fprintln(w, show.Visible(fmt.Sprintf("quotad: %s is left out: mend %s and import again\n%s",
+			refused.Name, show.Counted(len(refused.Problems), "problem"), refused.Problems)))
+	}
+}
+
+// setPrevious reads the document that was made before.
+func (e *envoyImport) setPrevious(versioned bool) (err error) {
+	if e.previous == "" {
+		return nil
+	}
+	if versioned {
+		return exit.Usage(errors.New("--previous gives the document its version: leave out --document-version, or --previous"))
+	}
+	e.options.Previous, err = Load(e.previous)
 	return err
 }
 

@@ -43,6 +43,27 @@ func (m *Metadata) Fields() map[string]any {
 	return m.fields
 }
 
+// MetadataDomains returns the domains with limits or exemptions that have metadata; nil if there are
+// none.
+func (d *Document) MetadataDomains() (all map[string]bool) {
+	add := func(domain string, m *Metadata) {
+		if m == nil {
+			return
+		}
+		if all == nil {
+			all = map[string]bool{}
+		}
+		all[domain] = true
+	}
+	for i := range d.Limits {
+		add(d.Limits[i].Domain, d.Limits[i].Metadata)
+	}
+	for i := range d.Exempt {
+		add(d.Exempt[i].Domain, d.Exempt[i].Metadata)
+	}
+	return all
+}
+
 const mendMetadata = "write a mapping of names to values, such as {tier: gold}"
 
 // ReadMetadata reads metadata. It returns nil for an empty mapping, and for what it refuses.

@@ -41,8 +41,8 @@ func importEnvoyCommand() *cobra.Command {
 		Long: `envoy-ratelimit prints a limits document made from the .yaml and .yml files of a folder, or from one file, that
 envoyproxy/ratelimit reads. What a limits document cannot express is refused, with its file, line and column: a * before
 the end of a value, shadow_mode together with quota_mode, names and domains in other letters. What changes no decision
-(detailed_metric, value_to_metric, metadata) is left out with a warning, on stderr. A limit of 0 requests becomes an
-exemption that denies.
+(detailed_metric, value_to_metric) is left out with a warning, on stderr. A limit of 0 requests becomes an exemption that
+denies.
 
 Days, weeks, months and years have the lengths that envoyproxy/ratelimit gives them: 24h, 168h, 720h and 8760h, counted
 from 1970 in UTC. With --calendar they are those of the calendar. The printed document says which.

@@ -10,6 +10,7 @@ import (
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	rlsv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/goccy/go-yaml"
+	"google.golang.org/protobuf/types/known/structpb"
 )
 
 // Root is a configuration file.
@@ -20,16 +21,17 @@ type Root struct {
 
 // Descriptor is a descriptor of a file, with those nested in it.
 type Descriptor struct {
-	Key            string       `yaml:"key"`
-	Value          string       `yaml:"value,omitempty"`
-	RateLimit      *RateLimit   `yaml:"rate_limit,omitempty"`
-	ShadowMode     bool         `yaml:"shadow_mode,omitempty"`
-	QuotaMode      bool         `yaml:"quota_mode,omitempty"`
-	ShareThreshold bool         `yaml:"share_threshold,omitempty"`
-	DetailedMetric bool         `yaml:"detailed_metric,omitempty"`
-	ValueToMetric  bool         `yaml:"value_to_metric,omitempty"`
-	Metadata       any          `yaml:"metadata,omitempty"`
-	Descriptors    []Descriptor `yaml:"descriptors,omitempty"`
+	Key            string     `yaml:"key"`
+	Value          string     `yaml:"value,omitempty"`
+	RateLimit      *RateLimit `yaml:"rate_limit,omitempty"`
+	ShadowMode     bool       `yaml:"shadow_mode,omitempty"`
+	QuotaMode      bool       `yaml:"quota_mode,omitempty"`
+	ShareThreshold bool       `yaml:"share_threshold,omitempty"`
+	DetailedMetric bool       `yaml:"detailed_metric,omitempty"`
+	ValueToMetric  bool       `yaml:"value_to_metric,omitempty"`
+	// Metadata is what Envoy is told where the limit lets pass.
+	Metadata    map[string]any `yaml:"metadata,omitempty"`
+	Descriptors []Descriptor   `yaml:"descriptors,omitempty"`
 }
 
 // RateLimit is the rate_limit of a descriptor.
@@ -49,6 +51,7 @@ type Replaces struct {
 // Configuration is the files that a server has loaded.
 type Configuration struct {
 	domains map[string]*node
+	tells   map[string]bool // domains with metadata that an import keeps
 }
 
 // node is a place in the tree of a domain.
@@ -73,12 +76,15 @@ type Limit struct {
 	Shadow    bool
 	Quota     bool
 	Replaces  []string
+	// Metadata is nil if there is none. Lost says that envoyproxy/ratelimit forgets it.
+	Metadata *structpb.Struct
+	Lost     bool
 }
 
 // Parse loads configuration files. Several may have one domain. It refuses what nobody could mean,
 // and not all that envoyproxy/ratelimit refuses.
 func Parse(texts ...[]byte) (*Configuration, error) {
-	c := &Configuration{domains: map[string]*node{}}
+	c := &Configuration{domains: map[string]*node{}, tells: map[string]bool{}}
 	for _, text := range texts {
 		var root Root
 		if err := yaml.UnmarshalWithOptions(text, &root, yaml.Strict()); err != nil {
@@ -93,6 +99,7 @@ func Parse(texts ...[]byte) (*Configuration, error) {
 		if err := c.domains[root.Domain].add(root.Descriptors); err != nil {
 			return nil, fmt.Errorf("domain %s: %w", root.Domain, err)
 		}
+		c.tells[root.Domain] = c.tells[root.Domain] || c.domains[root.Domain].tells()
 	}
 	return c, nil
 }
@@ -129,6 +136,19 @@ func (n *node) add(all []Descriptor) error {
 	return nil
 }
 
+// tells reports whether a limit here or below has metadata and may let something pass.
+func (n *node) tells() bool {
+	if l := n.limit; l != nil && l.Metadata != nil && !l.Unlimited && (l.Requests > 0 || l.Shadow) {
+		return true
+	}
+	for _, below := range n.next {
+		if below.tells() {
+			return true
+		}
+	}
+	return false
+}
+
 // compile makes an expression of a text in which each * stands for anything.
 func compile(text string) *regexp.Regexp {
 	return regexp.MustCompile(`(?s)\A` + strings.ReplaceAll(regexp.QuoteMeta(text), `\*`, `.*`) + `\z`)
@@ -139,6 +159,13 @@ func limitOf(d Descriptor) (*Limit, error) {
 	l := &Limit{Name: d.RateLimit.Name,
 		Unit: rlsv3.RateLimitResponse_RateLimit_Unit(unit), Unlimited: d.RateLimit.Unlimited,
 		Shadow: d.ShadowMode, Quota: d.QuotaMode}
+	if len(d.Metadata) > 0 {
+		metadata, err := structpb.NewStruct(d.Metadata)
+		if err != nil {
+			return nil, fmt.Errorf("metadata: %w", err)
+		}
+		l.Metadata, l.Lost = metadata, d.DetailedMetric && len(d.Descriptors) == 0
+	}
 	if n := d.RateLimit.RequestsPerUnit; n != nil {
 		l.Requests = *n
 	}

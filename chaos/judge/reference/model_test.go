@@ -81,7 +81,7 @@ func (s *Server) ShouldRateLimit(at time.Time, r *rlsv3.RateLimitRequest) (*rlsv
 	if len(r.GetDescriptors()) == 0 {
 		return nil, errors.New("rate limit descriptor list must not be empty")
 	}
-	return answer(at.Unix(), s.decide(at, r)), nil
+	return s.answer(at.Unix(), r, s.decide(at, r)), nil
 }
 
 // decide decides a request that is valid.
@@ -209,7 +209,7 @@ func denied(all []*asked) bool {
 	return quotas > 0 && full == quotas
 }
 
-func answer(now int64, all []*asked) *rlsv3.RateLimitResponse {
+func (s *Server) answer(now int64, r *rlsv3.RateLimitRequest, all []*asked) *rlsv3.RateLimitResponse {
 	response := &rlsv3.RateLimitResponse{OverallCode: rlsv3.RateLimitResponse_OK}
 	if denied(all) {
 		response.OverallCode = rlsv3.RateLimitResponse_OVER_LIMIT
@@ -232,6 +232,9 @@ func answer(now int64, all []*asked) *rlsv3.RateLimitResponse {
 		response.Statuses = append(response.Statuses, status)
 	}
 	response.ResponseHeadersToAdd = headers(all, response.Statuses)
+	if s.habit == Charged || s.configuration.tells[r.GetDomain()] {
+		response.DynamicMetadata = s.dynamic(r, all, response.Statuses)
+	}
 	return response
 }
 

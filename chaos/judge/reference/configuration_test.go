@@ -60,6 +60,7 @@ type node struct {
 	patterns []pattern        // the values with a *, in the order of the file
 	limit    *Limit           // nil: none
 	shared   bool             // all values count as the one with the *
+	toMetric bool             // value_to_metric
 }
 
 type pattern struct {
@@ -76,9 +77,9 @@ type Limit struct {
 	Shadow    bool
 	Quota     bool
 	Replaces  []string
-	// Metadata is nil if there is none. Lost says that envoyproxy/ratelimit forgets it.
-	Metadata *structpb.Struct
-	Lost     bool
+	Metadata  *structpb.Struct // nil: none
+	// detailed and leaf say that it has a detailed_metric, and that no descriptors are below it.
+	detailed, leaf bool
 }
 
 // Parse loads configuration files. Several may have one domain. It refuses what nobody could mean,
@@ -113,7 +114,7 @@ func (n *node) add(all []Descriptor) error {
 		if d.Key == "" || n.next[text] != nil {
 			return fmt.Errorf("descriptor %q is there twice, or has no key", text)
 		}
-		below := &node{}
+		below := &node{toMetric: d.ValueToMetric}
 		if d.RateLimit != nil {
 			limit, err := limitOf(d)
 			if err != nil {
@@ -158,13 +159,13 @@ func limitOf(d Descriptor) (*Limit, error) {
 	unit := rlsv3.RateLimitResponse_RateLimit_Unit_value[strings.ToUpper(d.RateLimit.Unit)]
 	l := &Limit{Name: d.RateLimit.Name,
 		Unit: rlsv3.RateLimitResponse_RateLimit_Unit(unit), Unlimited: d.RateLimit.Unlimited,
-		Shadow: d.ShadowMode, Quota: d.QuotaMode}
+		Shadow: d.ShadowMode, Quota: d.QuotaMode, detailed: d.DetailedMetric, leaf: len(d.Descriptors) == 0}
 	if len(d.Metadata) > 0 {
 		metadata, err := structpb.NewStruct(d.Metadata)
 		if err != nil {
 			return nil, fmt.Errorf("metadata: %w", err)
 		}
-		l.Metadata, l.Lost = metadata, d.DetailedMetric && len(d.Descriptors) == 0
+		l.Metadata = metadata
 	}
 	if n := d.RateLimit.RequestsPerUnit; n != nil {
 		l.Requests = *n
@@ -179,15 +180,17 @@ func limitOf(d Descriptor) (*Limit, error) {
 }
 
 // Match returns the limit that applies to a descriptor of a request, or nil, and the entries by
-// which it counts: those of the request, but for values that share a count.
-func (c *Configuration) Match(domain string, d *ratelimitv3.RateLimitDescriptor) (*Limit, string) {
+// which it counts: those of the request, but for values that share a count. forgets says that
+// envoyproxy/ratelimit makes the limit anew for a metric of its own, and without its metadata.
+func (c *Configuration) Match(domain string, d *ratelimitv3.RateLimitDescriptor) (l *Limit, counted string,
+	forgets bool) {
 	at, known := c.domains[domain]
 	if !known || len(d.GetEntries()) == 0 {
-		return nil, ""
+		return nil, "", false
 	}
-	counted := ""
 	for _, e := range d.GetEntries() {
 		next, by := at.next[e.GetKey()+"_"+e.GetValue()], e.GetValue()
+		exact := next != nil
 		for _, p := range at.patterns {
 			if next == nil && p.fits.MatchString(e.GetKey()+"_"+e.GetValue()) {
 				next = at.next[p.text]
@@ -200,10 +203,14 @@ func (c *Configuration) Match(domain string, d *ratelimitv3.RateLimitDescriptor)
 			next = at.next[e.GetKey()]
 		}
 		if next == nil {
-			return nil, ""
+			return nil, "", false
 		}
+		forgets = forgets || next.toMetric && !exact && !next.shared && e.GetValue() != ""
 		counted += e.GetKey() + "_" + by + "_"
 		at = next
 	}
-	return at.limit, counted
+	if l = at.limit; l != nil && l.detailed {
+		forgets = l.leaf
+	}
+	return l, counted, forgets
 }

@@ -25,7 +25,7 @@ func (s *Server) dynamic(r *rlsv3.RateLimitRequest, all []*asked,
 		}
 		descriptors = append(descriptors, descriptor)
 		l := all[i].limit
-		if l == nil || statuses[i].Code != rlsv3.RateLimitResponse_OK || l.Lost && s.habit == Charged {
+		if l == nil || statuses[i].Code != rlsv3.RateLimitResponse_OK || all[i].silent {
 			continue
 		}
 		merge(merged, l.Metadata.AsMap()) // which is new each time

@@ -49,6 +49,7 @@ func NewServer(c *Configuration, h Habit) *Server {
 type asked struct {
 	limit     *Limit // nil: none applies
 	unlimited bool
+	silent    bool   // nothing is told of its metadata
 	entries   string // of domain and entries, the beginning of the key of its count
 	count     string // the key of its count
 	addend    uint64
@@ -99,8 +100,8 @@ func (s *Server) decide(at time.Time, r *rlsv3.RateLimitRequest) []*asked {
 func (s *Server) match(now int64, r *rlsv3.RateLimitRequest) []*asked {
 	all, replaced := make([]*asked, len(r.GetDescriptors())), map[string]bool{}
 	for i, d := range r.GetDescriptors() {
-		limit, entries := s.configuration.Match(r.GetDomain(), d)
-		all[i] = &asked{limit: limit, addend: max(1, uint64(r.GetHitsAddend()))}
+		limit, entries, forgets := s.configuration.Match(r.GetDomain(), d)
+		all[i] = &asked{limit: limit, silent: forgets && s.habit == Charged, addend: max(1, uint64(r.GetHitsAddend()))}
 		if d.GetHitsAddend() != nil {
 			all[i].addend = d.GetHitsAddend().GetValue()
 		}

@@ -53,7 +53,7 @@ var (
 	documentFields = []string{"version", "regions", "fenced", "removed", "returned", "on_no_limit", "domains", "limits", "exempt"}
 	regionFields   = []string{"weight"}
 	limitFields    = append([]string{
-		"name", "alias", "domain", "key", "match", "entries", "replaces", "algorithm", "limit", "window", "timezone", "starts", "burst", "weights",
+		"name", "alias", "domain", "key", "match", "entries", "replaces", "metadata", "algorithm", "limit", "window", "timezone", "starts", "burst", "weights",
 		"max_debt", "settle_within", "assign",
 	}, settingNames()...)
 )
@@ -189,6 +189,7 @@ func readMatching(o strictyaml.Object, l *Limit) {
 	if f, ok := o.Field("replaces"); ok {
 		l.Replaces = readReplaces(f, l.Alias)
 	}
+	l.Metadata = strictyaml.Optional(o, "metadata", nil, readMetadata)
 }
 
 // MaxReplaces bounds the aliases that one limit replaces.

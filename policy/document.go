@@ -149,6 +149,8 @@ type Limit struct {
 	Alias string
 	// Replaces holds the aliases of limits that do not apply to a request to which this one does.
 	Replaces []string
+	// Metadata is what Envoy is told where the limit lets a descriptor pass; nil: nothing.
+	Metadata *Metadata
 	// Alternative says that the limit denies a request only if all alternative limits do that apply
 	// to it.
 	Alternative bool

@@ -215,9 +215,11 @@ type Exemption struct {
 	Alternative bool
 	// Replaces is as [Limit.Replaces].
 	Replaces []string
+	// Metadata is as [Limit.Metadata], of what has a Window and no Deny.
+	Metadata *Metadata
 }
 
-var exemptionFields = []string{"domain", "entries", "unlimited", "deny", "window", "alias", "alternative", "replaces"}
+var exemptionFields = []string{"domain", "entries", "unlimited", "deny", "window", "alias", "alternative", "replaces", "metadata"}
 
 func readExemptions(f strictyaml.Value) []Exemption {
 	items, ok := f.List("list what is exempt, such as {domain: api, entries: [{key: plan, value: internal}]}")
@@ -265,6 +267,10 @@ func (e *Exemption) readTold(o strictyaml.Object) {
 	}
 	if f, ok := o.Field("alternative"); ok && e.Alternative && !(e.Deny && e.Window > 0) {
 		f.Fail("only what denies can wait for other limits to deny", "write deny: true and window, or remove alternative")
+	}
+	e.Metadata = strictyaml.Optional(o, "metadata", nil, readMetadata)
+	if f, ok := o.Field("metadata"); ok && (e.Deny || e.Window == 0) {
+		f.Fail("Envoy is told no metadata of what denies, or has no window", "write window, such as 1m, without deny, or remove metadata")
 	}
 }
 

@@ -132,6 +132,10 @@ func (l *Limit) further() (e encoding) {
 		e.text("replaces")
 		e.text(alias)
 	}
+	if l.Metadata != nil {
+		e.text("metadata")
+		e.text(l.Metadata.String())
+	}
 	for _, s := range settings {
 		if s.coded != codedApart || s.value(l) == s.usual {
 			continue
@@ -190,6 +194,10 @@ func (e *encoding) domains(d *Document) {
 		for _, alias := range x.Replaces {
 			e.text("replaces")
 			e.text(alias)
+		}
+		if x.Metadata != nil {
+			e.text("metadata")
+			e.text(x.Metadata.String())
 		}
 	}
 }

@@ -36,6 +36,10 @@ func FuzzParse(f *testing.F) {
 		"no_assignment: 100", "max_burst: 99", "max_burst: -1"} {
 		f.Add([]byte(assignDocument(fields)))
 	}
+	for _, fields := range []string{`tier: gold`, `a: [1, -2.5e+3, {b: null, c: true}], "\u2028": "x\n"`, `a: yes`,
+		`a: 0x10`, `a: .inf`, `a: {b: {c: {d: {e: {f: {g: {h: 1}}}}}}}`, `a: 1e20, a: 2`, `"\ud800": "\x80"`} {
+		f.Add([]byte(metadataDocument(fields)))
+	}
 	f.Add([]byte("\xff\xfe"))
 	f.Add([]byte("\"\t\t\\1"))
 	f.Add([]byte("version: 1\rregions:\r"))
@@ -74,6 +78,9 @@ func checkDocument(t *testing.T, doc *Document) {
 		func(a, b Region) int { return strings.Compare(a.Name, b.Name) }) {
 		t.Errorf("regions %v are not sorted", doc.Regions)
 	}
+	for _, e := range doc.Exempt {
+		checkMetadata(t, e.Metadata)
+	}
 	m := doc.Compile()
 	for i := range doc.Limits {
 		l := &doc.Limits[i]
@@ -86,6 +93,7 @@ func checkDocument(t *testing.T, doc *Document) {
 			t.Errorf("limits[%d] = %+v", i, l)
 		}
 		checkCounted(t, l)
+		checkMetadata(t, l.Metadata)
 		descriptors := make(map[string]string)
 		for _, name := range l.Key {
 			descriptors[name] = "v"

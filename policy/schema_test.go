@@ -103,6 +103,8 @@ var beyondSchema = regexp.MustCompile(strings.Join([]string{
 	"is not a whole number in plain digits", "is not a fraction", // how a number is written
 	"^True is neither true nor false$", "^1 is not text in YAML$", // as a name it is text in JSON
 	"bytes long$", // a schema counts characters
+	"is not the same to all readers of YAML$", "more than 8 deep$", "more than 256 values$", // of metadata
+	"^1e999 is out of range$",
 	"is no time to live of an assignment", "is less than a token for each", "leaves the stores less than two tokens",
 	"too large a part of a window of", "is less than an assignment of a token a second",
 	"over ten years to be covered", "is too large for charge: always", // arithmetic
@@ -234,6 +236,7 @@ func FuzzSchema(f *testing.F) {
 			f.Add([]byte(src))
 		}
 	}
+	f.Add([]byte(metadataDocument(`a: [1, {b: null, c: true}], d: .5, e: "x"`)))
 	schema := compileSchema(f)
 	f.Fuzz(func(t *testing.T, src []byte) {
 		if _, err := Parse("limits.yaml", src); err != nil {
@@ -295,6 +298,7 @@ func TestSchemaHasAllFieldsAndBounds(t *testing.T) {
 		"$defs/descriptorName/maxLength":                                    MaxNameBytes,
 		"$defs/alias/maxLength":                                             MaxAliasBytes,
 		"$defs/replaces/maxItems":                                           MaxReplaces,
+		"$defs/metadata/maxProperties":                                      MaxMetadataValues,
 		"$defs/entries/maxItems":                                            MaxEntries,
 		"$defs/entries/items/properties/value/maxLength":                    MaxConditionText,
 		limit + "key/maxItems":                                              MaxKeyNames,

@@ -56,6 +56,7 @@ type rateLimit struct {
 	replaces  []string
 	shadow    bool
 	quota     bool
+	metadata  *policy.Metadata // nil: none
 }
 
 // countless reports whether nothing is counted: all requests are admitted, or all denied.
@@ -211,6 +212,7 @@ func (r *reader) readDescriptor(f strictyaml.Value, depth int) *descriptor {
 		d.below = r.readDescriptors(f, depth+1)
 	}
 	r.readModes(o, d.limit)
+	r.readMetadata(o, d.limit)
 	r.leaveOut(o)
 	if d.key == "" {
 		return nil
@@ -266,18 +268,30 @@ func (r *reader) readModes(o strictyaml.Object, limit *rateLimit) {
 	}
 }
 
+// readMetadata reads what Envoy is told where a limit lets pass, which stands beside it.
+func (r *reader) readMetadata(o strictyaml.Object, limit *rateLimit) {
+	f, ok := field(o, "metadata")
+	if !ok {
+		return
+	}
+	m := policy.ReadMetadata(f)
+	switch {
+	case m == nil:
+	case limit == nil || limit.unlimited:
+		r.warn(f, "has no effect, for no limit stands here", "remove it, or move it to the limit that is meant")
+	case limit.requests == 0 && !limit.shadow:
+		r.warn(f, "has no effect, for a limit of 0 lets nothing pass", "remove it")
+	default:
+		limit.metadata = m
+	}
+}
+
 // leaveOut warns of what changes no decision.
 func (r *reader) leaveOut(o strictyaml.Object) {
-	leave := func(f strictyaml.Value, name, why string) {
-		r.leftOut[name]++
-		r.warn(f, "left out: "+why, "no decision depends on it")
-	}
 	for _, name := range []string{"detailed_metric", "value_to_metric"} {
 		if f, ok := field(o, name); ok && f.Bool() {
-			leave(f, name, "quotad has no metrics of single descriptors")
+			r.leftOut[name]++
+			r.warn(f, "left out: quotad has no metrics of single descriptors", "no decision depends on it")
 		}
-	}
-	if f, ok := field(o, "metadata"); ok {
-		leave(f, "metadata", "quotad sends Envoy no metadata of limits")
 	}
 }

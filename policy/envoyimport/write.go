@@ -69,6 +69,9 @@ func zero(l *rateLimit) string {
 	if l.quota {
 		text += ", alternative: true"
 	}
+	if l.metadata != nil {
+		text += ", metadata: " + l.metadata.String()
+	}
 	return text
 }
 
@@ -84,6 +87,9 @@ func writeLimit(b *bytes.Buffer, d *domain, r *row, o Options) {
 	fmt.Fprintf(b, "    entries: %s\n", entries(r.path))
 	if len(l.replaces) > 0 {
 		fmt.Fprintf(b, "    replaces: %s\n", aliases(l.replaces))
+	}
+	if l.metadata != nil {
+		fmt.Fprintf(b, "    metadata: %s\n", l.metadata)
 	}
 	fmt.Fprintf(b, "    algorithm: %s\n    limit: %d\n", policy.FixedWindow, l.requests)
 	u := unitOf(l)

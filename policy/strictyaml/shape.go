@@ -10,8 +10,9 @@ import (
 // mapping. Whenever it fills in an empty value, it moves all tokens that follow. A megabyte of
 // nothing else would take it minutes.
 const (
-	// maxDepth bounds nesting. Limits documents, the deepest files, need four levels.
-	maxDepth = 16
+	// maxDepth bounds nesting. Limits documents need four levels, and eight more for metadata. A file of
+	// another program may have metadata at the end of a path, and twice as many levels.
+	maxDepth, foreignDepth = 16, 32
 	// maxMappingKeys bounds the keys of one block mapping. The largest mapping of a valid file has
 	// the regions of a limits document: 64.
 	maxMappingKeys = 128
@@ -21,6 +22,7 @@ const (
 
 // shape follows the nesting of a token stream without building anything.
 type shape struct {
+	depth     int    // the most levels
 	flow      []flow // open brackets and braces
 	entryLine int    // line of the last "-"
 	entryRun  int    // "-" in a row on that line, as in "- - - x"
@@ -74,8 +76,8 @@ func (s *shape) add(t *token.Token) string {
 }
 
 func (s *shape) problem() string {
-	if len(s.flow) > maxDepth || s.entryRun > maxDepth || len(s.blocks) > maxDepth {
-		return fmt.Sprintf("nested more than %d levels deep", maxDepth)
+	if len(s.flow) > s.depth || s.entryRun > s.depth || len(s.blocks) > s.depth {
+		return fmt.Sprintf("nested more than %d levels deep", s.depth)
 	}
 	if n := len(s.blocks); n > 0 && s.blocks[n-1].keys > maxMappingKeys {
 		return fmt.Sprintf("more than %d keys in one mapping", maxMappingKeys)

@@ -186,7 +186,10 @@ var refused = map[token.Type]struct{ problem, mend string }{
 // checkTokens refuses the parts of YAML in refused, and shapes that would make the parser slow or
 // exhaust its stack.
 func (f *file) checkTokens(tokens token.Tokens) {
-	var s shape
+	s := shape{depth: maxDepth}
+	if f.kind.Foreign {
+		s.depth = foreignDepth
+	}
 	for i, t := range tokens {
 		if r, ok := refused[t.Type]; ok && !(f.kind.Foreign && expanded[t.Type]) {
 			f.failSyntax(t, r.problem, r.mend)

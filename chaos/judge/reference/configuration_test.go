@@ -10,6 +10,7 @@ import (
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	rlsv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/goccy/go-yaml"
+	"google.golang.org/protobuf/types/known/structpb"
 )
 
 // Root is a configuration file.
@@ -20,16 +21,17 @@ type Root struct {
 
 // Descriptor is a descriptor of a file, with those nested in it.
 type Descriptor struct {
-	Key            string       `yaml:"key"`
-	Value          string       `yaml:"value,omitempty"`
-	RateLimit      *RateLimit   `yaml:"rate_limit,omitempty"`
-	ShadowMode     bool         `yaml:"shadow_mode,omitempty"`
-	QuotaMode      bool         `yaml:"quota_mode,omitempty"`
-	ShareThreshold bool         `yaml:"share_threshold,omitempty"`
-	DetailedMetric bool         `yaml:"detailed_metric,omitempty"`
-	ValueToMetric  bool         `yaml:"value_to_metric,omitempty"`
-	Metadata       any          `yaml:"metadata,omitempty"`
-	Descriptors    []Descriptor `yaml:"descriptors,omitempty"`
+	Key            string     `yaml:"key"`
+	Value          string     `yaml:"value,omitempty"`
+	RateLimit      *RateLimit `yaml:"rate_limit,omitempty"`
+	ShadowMode     bool       `yaml:"shadow_mode,omitempty"`
+	QuotaMode      bool       `yaml:"quota_mode,omitempty"`
+	ShareThreshold bool       `yaml:"share_threshold,omitempty"`
+	DetailedMetric bool       `yaml:"detailed_metric,omitempty"`
+	ValueToMetric  bool       `yaml:"value_to_metric,omitempty"`
+	// Metadata is what Envoy is told where the limit lets pass.
+	Metadata    map[string]any `yaml:"metadata,omitempty"`
+	Descriptors []Descriptor   `yaml:"descriptors,omitempty"`
 }
 
 // RateLimit is the rate_limit of a descriptor.
@@ -49,6 +51,7 @@ type Replaces struct {
 // Configuration is the files that a server has loaded.
 type Configuration struct {
 	domains map[string]*node
+	tells   map[string]bool // domains with metadata that an import keeps
 }
 
 // node is a place in the tree of a domain.
@@ -57,6 +60,7 @@ type node struct {
 	patterns []pattern        // the values with a *, in the order of the file
 	limit    *Limit           // nil: none
 	shared   bool             // all values count as the one with the *
+	toMetric bool             // value_to_metric
 }
 
 type pattern struct {
@@ -73,12 +77,15 @@ type Limit struct {
 	Shadow    bool
 	Quota     bool
 	Replaces  []string
+	Metadata  *structpb.Struct // nil: none
+	// detailed and leaf say that it has a detailed_metric, and that no descriptors are below it.
+	detailed, leaf bool
 }
 
 // Parse loads configuration files. Several may have one domain. It refuses what nobody could mean,
 // and not all that envoyproxy/ratelimit refuses.
 func Parse(texts ...[]byte) (*Configuration, error) {
-	c := &Configuration{domains: map[string]*node{}}
+	c := &Configuration{domains: map[string]*node{}, tells: map[string]bool{}}
 	for _, text := range texts {
 		var root Root
 		if err := yaml.UnmarshalWithOptions(text, &root, yaml.Strict()); err != nil {
@@ -93,6 +100,7 @@ func Parse(texts ...[]byte) (*Configuration, error) {
 		if err := c.domains[root.Domain].add(root.Descriptors); err != nil {
 			return nil, fmt.Errorf("domain %s: %w", root.Domain, err)
 		}
+		c.tells[root.Domain] = c.tells[root.Domain] || c.domains[root.Domain].tells()
 	}
 	return c, nil
 }
@@ -106,7 +114,7 @@ func (n *node) add(all []Descriptor) error {
 		if d.Key == "" || n.next[text] != nil {
 			return fmt.Errorf("descriptor %q is there twice, or has no key", text)
 		}
-		below := &node{}
+		below := &node{toMetric: d.ValueToMetric}
 		if d.RateLimit != nil {
 			limit, err := limitOf(d)
 			if err != nil {
@@ -129,6 +137,19 @@ func (n *node) add(all []Descriptor) error {
 	return nil
 }
 
+// tells reports whether a limit here or below has metadata and may let something pass.
+func (n *node) tells() bool {
+	if l := n.limit; l != nil && l.Metadata != nil && !l.Unlimited && (l.Requests > 0 || l.Shadow) {
+		return true
+	}
+	for _, below := range n.next {
+		if below.tells() {
+			return true
+		}
+	}
+	return false
+}
+
 // compile makes an expression of a text in which each * stands for anything.
 func compile(text string) *regexp.Regexp {
 	return regexp.MustCompile(`(?s)\A` + strings.ReplaceAll(regexp.QuoteMeta(text), `\*`, `.*`) + `\z`)
@@ -138,7 +159,14 @@ func limitOf(d Descriptor) (*Limit, error) {
 	unit := rlsv3.RateLimitResponse_RateLimit_Unit_value[strings.ToUpper(d.RateLimit.Unit)]
 	l := &Limit{Name: d.RateLimit.Name,
 		Unit: rlsv3.RateLimitResponse_RateLimit_Unit(unit), Unlimited: d.RateLimit.Unlimited,
-		Shadow: d.ShadowMode, Quota: d.QuotaMode}
+		Shadow: d.ShadowMode, Quota: d.QuotaMode, detailed: d.DetailedMetric, leaf: len(d.Descriptors) == 0}
+	if len(d.Metadata) > 0 {
+		metadata, err := structpb.NewStruct(d.Metadata)
+		if err != nil {
+			return nil, fmt.Errorf("metadata: %w", err)
+		}
+		l.Metadata = metadata
+	}
 	if n := d.RateLimit.RequestsPerUnit; n != nil {
 		l.Requests = *n
 	}
@@ -152,15 +180,17 @@ func limitOf(d Descriptor) (*Limit, error) {
 }
 
 // Match returns the limit that applies to a descriptor of a request, or nil, and the entries by
-// which it counts: those of the request, but for values that share a count.
-func (c *Configuration) Match(domain string, d *ratelimitv3.RateLimitDescriptor) (*Limit, string) {
+// which it counts: those of the request, but for values that share a count. forgets says that
+// envoyproxy/ratelimit makes the limit anew for a metric of its own, and without its metadata.
+func (c *Configuration) Match(domain string, d *ratelimitv3.RateLimitDescriptor) (l *Limit, counted string,
+	forgets bool) {
 	at, known := c.domains[domain]
 	if !known || len(d.GetEntries()) == 0 {
-		return nil, ""
+		return nil, "", false
 	}
-	counted := ""
 	for _, e := range d.GetEntries() {
 		next, by := at.next[e.GetKey()+"_"+e.GetValue()], e.GetValue()
+		exact := next != nil
 		for _, p := range at.patterns {
 			if next == nil && p.fits.MatchString(e.GetKey()+"_"+e.GetValue()) {
 				next = at.next[p.text]
@@ -173,10 +203,14 @@ func (c *Configuration) Match(domain string, d *ratelimitv3.RateLimitDescriptor)
 			next = at.next[e.GetKey()]
 		}
 		if next == nil {
-			return nil, ""
+			return nil, "", false
 		}
+		forgets = forgets || next.toMetric && !exact && !next.shared && e.GetValue() != ""
 		counted += e.GetKey() + "_" + by + "_"
 		at = next
 	}
-	return at.limit, counted
+	if l = at.limit; l != nil && l.detailed {
+		forgets = l.leaf
+	}
+	return l, counted, forgets
 }

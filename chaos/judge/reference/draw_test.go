@@ -30,6 +30,9 @@ type Source struct {
 	Inner bool
 	// Older draws no metadata, which older ones of envoyproxy/ratelimit do not load.
 	Older bool
+	// Nested draws mappings in metadata. envoyproxy/ratelimit changes those of its limits while it
+	// merges them.
+	Nested bool
 	// One draws requests of which each descriptor costs 1.
 	One bool
 }
@@ -99,8 +102,8 @@ func (s Source) fill(d *Descriptor, depth int) {
 		d.Descriptors = s.descriptors(depth + 1)
 	}
 	d.DetailedMetric, d.ValueToMetric = s.one(8), s.one(8)
-	if s.one(8) && !s.Older {
-		d.Metadata = map[string]any{"owner": "someone"}
+	if s.one(3) && !s.Older {
+		d.Metadata = s.metadata(6)
 	}
 	if d.RateLimit != nil && !d.RateLimit.Unlimited {
 		switch s.Dice.IntN(6) {
@@ -111,6 +114,20 @@ func (s Source) fill(d *Descriptor, depth int) {
 			d.ShadowMode = s.None && s.one(40) // the import refuses it
 		}
 	}
+}
+
+// metadata draws a mapping with few names, so that several limits have one, of at most so many levels.
+func (s Source) metadata(most int) map[string]any {
+	all := map[string]any{}
+	for range s.Dice.IntN(4) {
+		name := pick(s, []string{"owner", "tier", "route"})
+		if s.Nested && most > 1 && s.one(2) {
+			all[name] = s.metadata(most - 1)
+		} else {
+			all[name] = pick(s, []any{"someone", "1", 7, -2.5, true, false, nil, []any{"a", 1}, []any{}})
+		}
+	}
+	return all
 }
 
 func (s Source) rateLimit(limited bool) *RateLimit {

@@ -8,6 +8,7 @@ import (
 
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	rlsv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/quotad/quotad/chaos/lab/suite"
 )
@@ -99,7 +100,7 @@ func (g *game) round(m *rlsv3.RateLimitRequest, same bool) {
 		*turn
 	}{{g.peer, peer}, {g.node, node}} {
 		side.all = side.model.decide(before, m)
-		side.want = answer(before.Unix(), side.all)
+		side.want = side.model.answer(before.Unix(), m, side.all)
 		if side.side == g.peer && !*newer {
 			asOlder(side.turn)
 		}
@@ -125,7 +126,7 @@ func (g *game) compare(peer, node *turn, same bool) {
 	case same && !*newer && quotaDenies(node):
 		g.tally.causes[olderQuota]++
 	case same:
-		both := &turn{node.request, node.all, node.got, peer.got}
+		both := &turn{node.request, node.all, withoutDynamic(node.got), withoutDynamic(peer.got)}
 		if !g.tally.add("both, cost 1", both, differences(both, g.node.unsure)) {
 			alike = false
 		}
@@ -138,6 +139,13 @@ func (g *game) compare(peer, node *turn, same bool) {
 	if alike {
 		g.tally.alike++
 	}
+}
+
+// withoutDynamic returns an answer without its dynamic metadata, which each model knows for itself.
+func withoutDynamic(r *rlsv3.RateLimitResponse) *rlsv3.RateLimitResponse {
+	r = proto.CloneOf(r)
+	r.DynamicMetadata = nil
+	return r
 }
 
 func (g *game) ask(s *side, m *rlsv3.RateLimitRequest) *turn {
@@ -173,8 +181,9 @@ func (s *side) doubt(all []*asked, before, after time.Time) {
 }
 
 // asOlder makes the wanted answer of a turn that of an envoyproxy/ratelimit of before July 2026:
-// limits in quota mode deny nothing, and of those without room no reset is told.
+// limits in quota mode deny nothing, of those without room no reset is told, and no metadata of any.
 func asOlder(t *turn) {
+	t.want.DynamicMetadata = nil
 	t.want.OverallCode = rlsv3.RateLimitResponse_OK
 	for i, a := range t.all {
 		status := t.want.Statuses[i]

@@ -9,6 +9,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	rlsv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/protobuf/proto"
 )
 
 // follows is the kind of differences that an earlier difference explains: the count is not known.
@@ -41,6 +42,9 @@ func differences(t *turn, unsure map[string]bool) (kinds []string) {
 	}
 	if got, want := told(t.got.ResponseHeadersToAdd), told(t.want.ResponseHeadersToAdd); got != want {
 		kinds = append(kinds, "headers: "+headersDiffer(got, want)+": "+features(t))
+	}
+	if !proto.Equal(t.got.DynamicMetadata, t.want.DynamicMetadata) {
+		kinds = append(kinds, "dynamic metadata: "+features(t))
 	}
 	return kinds
 }

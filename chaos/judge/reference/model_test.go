@@ -52,6 +52,7 @@ func NewServer(c *Configuration, h Habit) *Server {
 type asked struct {
 	limit     *Limit // nil: none applies
 	unlimited bool
+	silent    bool   // nothing is told of its metadata
 	entries   string // of domain and entries, the beginning of the key of its count
 	count     string // the key of its count
 	addend    uint64
@@ -84,7 +85,7 @@ func (s *Server) ShouldRateLimit(at time.Time, r *rlsv3.RateLimitRequest) (*rlsv
 	if len(r.GetDescriptors()) == 0 {
 		return nil, errors.New("rate limit descriptor list must not be empty")
 	}
-	return answer(at.Unix(), s.decide(at, r)), nil
+	return s.answer(at.Unix(), r, s.decide(at, r)), nil
 }
 
 // decide decides a request that is valid.
@@ -102,8 +103,8 @@ func (s *Server) decide(at time.Time, r *rlsv3.RateLimitRequest) []*asked {
 func (s *Server) match(now int64, r *rlsv3.RateLimitRequest) []*asked {
 	all, replaced := make([]*asked, len(r.GetDescriptors())), map[string]bool{}
 	for i, d := range r.GetDescriptors() {
-		limit, entries := s.configuration.Match(r.GetDomain(), d)
-		all[i] = &asked{limit: limit, addend: max(1, uint64(r.GetHitsAddend()))}
+		limit, entries, forgets := s.configuration.Match(r.GetDomain(), d)
+		all[i] = &asked{limit: limit, silent: forgets && s.habit == Charged, addend: max(1, uint64(r.GetHitsAddend()))}
 		if d.GetHitsAddend() != nil {
 			all[i].addend = d.GetHitsAddend().GetValue()
 		}
@@ -213,7 +214,7 @@ func denied(all []*asked) bool {
 	return quotas > 0 && full == quotas
 }
 
-func answer(now int64, all []*asked) *rlsv3.RateLimitResponse {
+func (s *Server) answer(now int64, r *rlsv3.RateLimitRequest, all []*asked) *rlsv3.RateLimitResponse {
 	response := &rlsv3.RateLimitResponse{OverallCode: rlsv3.RateLimitResponse_OK}
 	if denied(all) {
 		response.OverallCode = rlsv3.RateLimitResponse_OVER_LIMIT
@@ -236,6 +237,9 @@ func answer(now int64, all []*asked) *rlsv3.RateLimitResponse {
 		response.Statuses = append(response.Statuses, status)
 	}
 	response.ResponseHeadersToAdd = headers(all, response.Statuses)
+	if s.habit == Charged || s.configuration.tells[r.GetDomain()] {
+		response.DynamicMetadata = s.dynamic(r, all, response.Statuses)
+	}
 	return response
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	rlsv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/bubble"
@@ -43,7 +44,7 @@ func TestEnvoyIsAnsweredAsByTheReference(t *testing.T) {
 	for seed := range suite.Short[uint64](9, 18) {
 		habit := []Habit{Apart, Together, Always}[seed%3]
 		random := rand.New(rand.NewPCG(seed, 7))
-		source := Source{Dice: random, Zeros: true, Negative: true, None: true, Inner: true}
+		source := Source{Dice: random, Zeros: true, Negative: true, None: true, Inner: true, Nested: true}
 		var roots []Root
 		var texts [][]byte
 		var d *policy.Document
@@ -104,10 +105,12 @@ func differ(got, want *rlsv3.RateLimitResponse) string {
 	if got.OverallCode != want.OverallCode || len(got.Statuses) != len(want.Statuses) {
 		return "codes differ"
 	}
+	fromMemory := false
 	for i, w := range want.Statuses {
 		g := got.Statuses[i]
 		if g.CurrentLimit == nil && got.OverallCode == rlsv3.RateLimitResponse_OVER_LIMIT {
-			continue // denied from memory
+			fromMemory = true
+			continue
 		}
 		limit, wanted := g.GetCurrentLimit(), w.GetCurrentLimit()
 		reset, until := g.GetDurationUntilReset().AsDuration(), w.GetDurationUntilReset().AsDuration()
@@ -122,6 +125,9 @@ func differ(got, want *rlsv3.RateLimitResponse) string {
 		case reset != until:
 			return fmt.Sprintf("the reset of %d differs: %v, want %v", i, reset, until)
 		}
+	}
+	if !fromMemory && !proto.Equal(got.DynamicMetadata, want.DynamicMetadata) {
+		return "the dynamic metadata differs"
 	}
 	return ""
 }

@@ -5,7 +5,9 @@ package reference
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 	"time"
 
@@ -71,7 +73,7 @@ func compare(c *Configuration, m *policy.Matcher, domain string,
 		list = append(list, policy.KeyValue{Name: e.Key, Value: e.Value})
 	}
 	all, exempt := m.AppendList(nil, domain, list)
-	want, counted := c.Match(domain, one)
+	want, counted, _ := c.Match(domain, one)
 	switch {
 	case want == nil || want.Unlimited:
 		unlimited := exempt != nil && exempt.Unlimited
@@ -85,7 +87,8 @@ func compare(c *Configuration, m *policy.Matcher, domain string,
 	l := all[0]
 	window := time.Duration(seconds[want.Unit]) * time.Second
 	if int64(l.Limit) != int64(want.Requests) || l.Window != window || l.Shadow != want.Shadow ||
-		l.Alternative != want.Quota || l.Alias != want.Name || len(l.Replaces) != len(want.Replaces) {
+		l.Alternative != want.Quota || l.Alias != want.Name || len(l.Replaces) != len(want.Replaces) ||
+		!maps.EqualFunc(l.Metadata.Fields(), want.Metadata.AsMap(), func(a, b any) bool { return reflect.DeepEqual(a, b) }) {
 		return "", "", fmt.Errorf("limit %+v, want %+v", l, want)
 	}
 	return string(l.AppendBucketOf(nil, list)), domain + " " + counted, nil
@@ -143,7 +146,7 @@ func see(seen map[string]int, c *Configuration, r *rlsv3.RateLimitRequest) {
 	}
 	count("unknown domain", r.Domain == "unknown")
 	for i, d := range r.Descriptors {
-		l, counted := c.Match(r.Domain, d)
+		l, counted, _ := c.Match(r.Domain, d)
 		count("no limit", l == nil)
 		count("zero", d.HitsAddend != nil && d.HitsAddend.Value == 0)
 		count("same descriptor twice", i > 0 && d == r.Descriptors[0])

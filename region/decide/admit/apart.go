@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/memory/rules"
 )
 
@@ -20,6 +21,9 @@ type ListsDecision struct {
 	Spared []bool
 	// Replaced holds the aliases of limits that do not apply, because of what other lists met.
 	Replaced []string
+	// Tells is the limits document that decided, if its limits or exemptions of this domain have
+	// metadata for Envoy; else nil.
+	Tells *policy.Document
 }
 
 // CheckLists decides a request with lists as its domain says (policy.DomainRules.Descriptors):
@@ -34,6 +38,9 @@ func (l *Limiter) CheckLists(ctx context.Context, q Request) (ListsDecision, err
 	}
 	var all ListsDecision
 	r := l.tenure.Rules()
+	if r.Tells[q.Domain] {
+		all.Tells = r.Document
+	}
 	if r.Replaces {
 		all.Replaced = l.prepare(q, true, nil).lists.replaced
 		q.replaced = all.Replaced

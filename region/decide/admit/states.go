@@ -14,7 +14,8 @@ import (
 // LimitState is what one limit said of a request.
 type LimitState struct {
 	Limit      string
-	Alias      string // policy.Limit.Alias
+	Alias      string           // policy.Limit.Alias
+	Metadata   *policy.Metadata // policy.Limit.Metadata
 	Algorithm  algorithms.Kind
 	LimitUnits quantity.Units
 	Window     time.Duration
@@ -49,8 +50,8 @@ func (w *way) wantsStates() bool { return len(w.Applied) > 1 || w.lists != nil |
 // state returns what is known of a limit without a count.
 func (w *way) state(engine *rights.Engine, i int) LimitState {
 	a := w.Applied[i]
-	return LimitState{Limit: a.Limit.Name, Alias: a.Limit.Alias, Algorithm: a.Limit.Algorithm,
-		LimitUnits: a.Limit.Limit, Window: a.Limit.Window, Period: a.Limit.Period,
+	return LimitState{Limit: a.Limit.Name, Alias: a.Limit.Alias, Metadata: a.Limit.Metadata,
+		Algorithm: a.Limit.Algorithm, LimitUnits: a.Limit.Limit, Window: a.Limit.Window, Period: a.Limit.Period,
 		Cost: w.CostOf(i), Shadow: a.Limit.Shadow, Alternative: a.Limit.Alternative,
 		Entitlement: a.Entitlement(),
 		Degraded:    engine.Degraded(a.Bucket), Admits: true}

@@ -35,7 +35,8 @@ type rls struct {
 	// domain does not allow.
 	ignored, unreturned prometheus.Counter
 	// tooMany counts requests that were denied because they meet too many limits.
-	tooMany prometheus.Counter
+	tooMany  prometheus.Counter
+	metadata sentMetadata
 }
 
 func newRLS(node Node, o Options) *rls {
@@ -92,6 +93,9 @@ func (s *rls) limit(ctx context.Context, m *envoy.RateLimitRequest, caller strin
 	}
 	if style := s.options.EnvoyHeaders; style != "" && style != NoHeaders {
 		a.response.ResponseHeadersToAdd = a.headers(decided, style)
+	}
+	if decided.Tells != nil {
+		a.response.DynamicMetadata = a.dynamic(m, s.metadata.all(decided.Tells))
 	}
 	return a.whole(), nil
 }
@@ -159,6 +163,7 @@ func (s *rls) giveBack(ctx context.Context, q admit.Request, place int, replaced
 		status := statusOf(d, d.Met[0])
 		status.Code = passed
 		a.response.Statuses[place] = status
+		a.meets(place, d, d.Met[0])
 	}
 	return nil
 }

@@ -35,6 +35,8 @@ type rlsReply struct {
 	response *envoy.RateLimitResponse
 	least    *descriptorStatus // the first of those with least left; nil: none has a limit
 	denies   *descriptorStatus // the last that denies by itself; nil: none does
+	// told holds the metadata of what each descriptor met; nil: nothing of it is told.
+	told [][]*policy.Metadata
 }
 
 func newRLSReply(descriptors int) *rlsReply {
@@ -57,11 +59,15 @@ func (a *rlsReply) take(all admit.ListsDecision) {
 	if !all.Allowed {
 		a.response.OverallCode = overLimit
 	}
+	if all.Tells != nil {
+		a.told = make([][]*policy.Metadata, len(a.response.Statuses))
+	}
 	alternatives := make([]bool, len(a.response.Statuses))
 	for n, d := range all.Decisions {
 		for k, i := range all.Of[n] {
 			if k < len(d.Met) {
 				a.response.Statuses[i], alternatives[i] = statusOf(d, d.Met[k]), alternative(d, d.Met[k])
+				a.meets(i, d, d.Met[k])
 			}
 		}
 	}

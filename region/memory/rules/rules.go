@@ -32,6 +32,8 @@ type Rules struct {
 	// exemption replaces others.
 	Prefetches, Replaces bool
 	Charges              bool // some limit says charge: always
+	// Tells has the domains with limits or exemptions that have metadata for Envoy.
+	Tells map[string]bool
 
 	matcher  *policy.Matcher
 	splits   [][]split                          // by index of the limit, and by rotation; nil for a limit of open
@@ -55,7 +57,7 @@ var ErrNoRegion = errors.New("has no region")
 func New(v *barrier.View, shards store.Shards) *Rules {
 	newest := v.Agenda.Newest()
 	r := &Rules{Document: newest, View: v, Epoch: v.Agenda.String(), Newest: newest.Epoch().String(),
-		Region: v.Region, Replaces: newest.Replaces(),
+		Region: v.Region, Replaces: newest.Replaces(), Tells: newest.MetadataDomains(),
 		Shards: shards, Peers: peersIn(v), matcher: newest.Compile(),
 		splits: make([][]split, len(newest.Limits)),
 		open:   map[*policy.Limit]barrier.Standing{}}

@@ -193,6 +193,9 @@ func exemptWords(e policy.Exemption) string {
 	if len(e.Replaces) > 0 {
 		what += ", replaces " + strings.Join(e.Replaces, ", ")
 	}
+	if e.Metadata != nil {
+		what += ", metadata " + e.Metadata.String()
+	}
 	return what
 }
 
@@ -303,6 +306,7 @@ func values(l *policy.Limit, d *policy.Document) (all map[string]string, names [
 	}
 	say("alias", l.Alias)
 	say("replaces", strings.Join(l.Replaces, ", "))
+	say("metadata", l.Metadata.String())
 	return all, names
 }
 

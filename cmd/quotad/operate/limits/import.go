@@ -45,7 +45,7 @@ func importEnvoyCommand() *cobra.Command {
 one file, that envoyproxy/ratelimit reads. Names that begin with a dot are passed over, and links to folders with a
 warning. What a limits document cannot express is refused, with its file, line and column: shadow_mode
 together with quota_mode, keys and domains with blanks, quotes, commas, = or *. What changes no decision (detailed_metric,
-value_to_metric, metadata) is left out with a warning, on stderr. A limit of 0 requests becomes an exemption that denies.
+value_to_metric) is left out with a warning, on stderr. A limit of 0 requests becomes an exemption that denies.
 
 Files are read as envoyproxy/ratelimit reads them: with anchors, aliases and merge keys (<<), yes and on for true, 0x10 and
 010 as numbers, and only the first document of a file. A field where it has no effect, and a merge key behind a field that

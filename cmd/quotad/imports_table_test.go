@@ -80,7 +80,7 @@ var house = map[string]struct {
 		"proto/quotad/v1", "region/decide/admit", "region/decide/local", "region/decide/queue", "region/decide/receipts", "region/memory/copies", "region/base/door", "region/decide/envoys", "region/memory/journal", "region/trade/peer", "region/base/repeat",
 		"region/trade/rights", "region/trade/second", "region/memory/rules", "region/memory/store", "region/memory/tally",
 		"region/memory/tenure"}, "puts a node together; fronts and networks are put before and under it from outside"},
-	"region/front/authz": {[]string{"policy/files", "policy/strictyaml", "quantity", "region/base/invalid", "region/decide/admit"},
+	"region/front/authz": {[]string{"policy", "policy/files", "policy/strictyaml", "quantity", "region/base/invalid", "region/decide/admit"},
 		"what a proxy says, as requests"},
 	"region/front/authz/envoyconfig": {[]string{"policy", "policy/strictyaml", "region/front/authz"},
 		"pure: a document and a mapping in, a configuration of Envoy out"},

@@ -190,7 +190,7 @@ func (c *Configuration) Match(domain string, d *ratelimitv3.RateLimitDescriptor)
 	}
 	for _, e := range d.GetEntries() {
 		next, by := at.next[e.GetKey()+"_"+e.GetValue()], e.GetValue()
-		exact := next != nil
+		exact, any := next != nil, false
 		for _, p := range at.patterns {
 			if next == nil && p.fits.MatchString(e.GetKey()+"_"+e.GetValue()) {
 				next = at.next[p.text]
@@ -200,12 +200,12 @@ func (c *Configuration) Match(domain string, d *ratelimitv3.RateLimitDescriptor)
 			}
 		}
 		if next == nil {
-			next = at.next[e.GetKey()]
+			next, any = at.next[e.GetKey()], true
 		}
 		if next == nil {
 			return nil, "", false
 		}
-		forgets = forgets || next.toMetric && !exact && !next.shared && e.GetValue() != ""
+		forgets = forgets || next.toMetric && !exact && !next.shared && !(any && e.GetValue() == "")
 		counted += e.GetKey() + "_" + by + "_"
 		at = next
 	}

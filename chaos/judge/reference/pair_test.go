@@ -81,7 +81,7 @@ func startPair(t *testing.T, d *drawing) *pair {
 		files[fmt.Sprintf("c%d.yaml", i)] = text
 	}
 	r, err := process.StartRatelimit(t.Context(), t, *program, files, "LIMIT_RESPONSE_HEADERS_ENABLED=true",
-		"DISABLE_STATS=true", "RESPONSE_DYNAMIC_METADATA=true", "EXPIRATION_JITTER_MAX_SECONDS=0", "LIMIT_LIMIT_HEADER=x-ratelimit-limit",
+		"DISABLE_STATS=true", fmt.Sprint("RESPONSE_DYNAMIC_METADATA=", *newer), "EXPIRATION_JITTER_MAX_SECONDS=0", "LIMIT_LIMIT_HEADER=x-ratelimit-limit",
 		"LIMIT_REMAINING_HEADER=x-ratelimit-remaining", "LIMIT_RESET_HEADER=x-ratelimit-reset")
 	suite.Must(t, err)
 	t.Setenv("QUOTAD_REDIS_TIMEOUT", "500ms") // a busy machine must not make the node decide by itself

@@ -4,6 +4,7 @@
 -- are no loan: they may be of borrowed rights too, and no lending cap holds for them. The call names the values that both should
 -- reach, so that a repeated call holds nothing twice. Where the row has less than the node knows that it held, the bucket was lost
 -- and restored since: what was held counts as used, and nothing is done before the node has heard of it.
+-- HOLDERS nodes at most have a row in a cell. One more is answered CROWDED, and holds nothing.
 -- KEYS: token, bucket. ARGV: guard, terms, node, cell, known to be held, returned to reach, held to reach, units that the store keeps.
 -- Reply: LOST, now, when, where the bucket must be restored first; else OK, now, state, held, returned, what is left beyond the kept units.
 local now, lost_at = enter()
@@ -20,23 +21,28 @@ if reply[1] ~= OK then
   return reply
 end
 
-local row = row_of(h, cell, node)
-if row.l < known then returned, to_hold = 0, 0 end
-local function change(held, back)
+local held, gave = hold_of(h, cell, node)
+local crowded = not held and holders(h, cell) >= HOLDERS
+held, gave = held or 0, gave or 0
+if held < known then returned, to_hold = 0, 0 end
+if crowded and to_hold > 0 then
+  reply[1] = CROWDED
+  add_state(reply, #reply, h, s)
+  return reply
+end
+local function change(l, g)
   s:settle(0)
   s:save()
-  row.l, row.g = held, back
-  local rows = rows_of(h)
-  rows[cell] = rows[cell] or {}
-  rows[cell][node] = row
+  held, gave = l, g
+  set_hold(h, cell, node, l, g)
   keep(h, cell)
   s = open(h)
 end
 
-if math.min(returned, row.l) > row.g then change(row.l, math.min(returned, row.l)) end
-local room = is_full(h, cell, node) and 0 or math.max(s:room(cell, node, math.max(kept, 0)), 0)
-local more = math.max(math.min(to_hold - row.l, room), 0)
-if more > 0 then change(row.l + more, row.g) end
+if math.min(returned, held) > gave then change(held, math.min(returned, held)) end
+local room = crowded and 0 or math.max(s:room(cell, node, math.max(kept, 0)), 0)
+local more = math.max(math.min(to_hold - held, room), 0)
+if more > 0 then change(held + more, gave) end
 add_state(reply, #reply, h, s)
-for _, v in ipairs({row.l, row.g, room - more}) do reply[#reply + 1] = v end
+for _, v in ipairs({held, gave, room - more}) do reply[#reply + 1] = v end
 return reply

@@ -18,10 +18,14 @@ const (
 	// cheapest. Computing when a denied request fits is the most expensive part. For the cheapest
 	// cost it is computed once.
 	maxRetries = 16
-	// fewestRows is how many rows a bucket holds at most; MaxRows multiplies it for some kinds.
-	// Once a bucket is full, nothing is lent to or credited from a peer that has no row in the cell
-	// yet.
+	// fewestRows is how many rows with peers a bucket holds at most; MaxRows multiplies it for some
+	// kinds. Once a bucket is full, nothing is lent to or credited from a peer that has no row in
+	// the cell yet.
 	fewestRows = 24
+	// MaxHolders is how many nodes of the region may hold rights of one cell for Envoys, each in a
+	// row. These rows do not count as rows with peers. It is the same in every region, whatever
+	// number of nodes is configured. An Assign of one more node answers StatusCrowded.
+	MaxHolders = 64
 )
 
 // LoadOf returns the load that a bucket of a kind adds to a request.
@@ -45,7 +49,7 @@ func retryLoad(k Kind) int64 {
 	return LoadOf(k)
 }
 
-// MaxRows returns how many rows a bucket of a kind holds at most.
+// MaxRows returns how many rows with peers a bucket of a kind holds at most.
 func MaxRows(k Kind) int64 {
 	switch k {
 	case SlidingWindowLog:

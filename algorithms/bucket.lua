@@ -15,7 +15,7 @@ local function read_rows(h, text)
   end
   if h.cells == nobody then return end -- as it begins
   h.vanished, h.whole, h.unknown, h.loss, h.base, h.most = 0, 0, nobody, h.lost_at, nil, nil
-  h.text, h.cells, h.rows, h.last = nil, nobody, nil, -1
+  h.text, h.cells, h.rows, h.holds, h.last = nil, nobody, nil, nil, -1
 end
 
 -- keep drops the rows that weigh no more, writes the others if they changed (true, or the one cell whose did), and has

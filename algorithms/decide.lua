@@ -68,8 +68,10 @@ local function repeated(key)
   return true
 end
 
--- crowd returns how much work a bucket is, beside one without rows.
-local function crowd(h) return 1 + math.floor(#(h.text or '') / 64) end
+-- crowd returns how much work a bucket is, beside one without rows. Of a fixed_window or token_bucket the rows are fetched, but
+-- not read: what they come to stands before them.
+local BYTES = {fixed_window = 1024, token_bucket = 1024}
+local function crowd(h) return 1 + math.floor(#(h.text or '') / (BYTES[h.kind] or 64)) end
 
 -- request decides one cost on the buckets of an item, or one for each of them, and says whether it is charged; retry is used
 -- for each. A cost of 0 fits as one of 1.

@@ -14,8 +14,8 @@
 -- there.
 
 -- WORK is after how much work an item is left for another call, in about the steps that a script takes: OPENING a bucket
--- without rows, and for each 64 bytes of its rows again; FITTING a cost; FINDING when a denied one fits; or PLAINLY all of
--- that.
+-- without rows, and for each 64 bytes of its rows again, or 1,024 where nobody reads them; FITTING a cost; FINDING when a denied
+-- one fits; or PLAINLY all of that.
 local WORK, OPENING, FITTING, FINDING, PLAINLY = 3500, 16, 6, 40, 12
 local SHADOW, ALTERNATIVE, ALWAYS = 1, 2, 3 -- modes of limits; of the others it is 0
 local now, lost_at, lag = enter()

@@ -163,8 +163,19 @@ func (h held) lastRow() quantity.Cell {
 	return last
 }
 
+// holders returns how many nodes of this region have a row in a cell.
+func (h held) holders(cell quantity.Cell) (count int64) {
+	for peer := range h.rows[cell] {
+		if assignedTo(peer) {
+			count++
+		}
+	}
+	return count
+}
+
 // full reports whether the bucket has no room for a row of a peer that has none in the cell. Rows that
-// weigh no more take no room: keep drops them when the next is written.
+// weigh no more take no room: keep drops them when the next is written. Rows of nodes take none: they
+// have a bound of their own (MaxHolders).
 func (h held) full(cell quantity.Cell, peer string) bool {
 	if _, known := h.rows[cell][peer]; known {
 		return false
@@ -172,7 +183,7 @@ func (h held) full(cell quantity.Cell, peer string) bool {
 	var count int64
 	for cell, rows := range h.rows {
 		if h.Weighs(cell) > h.now {
-			count += int64(len(rows))
+			count += int64(len(rows)) - h.holders(cell)
 		}
 	}
 	return count >= MaxRows(h.Kind)

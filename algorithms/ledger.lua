@@ -7,7 +7,8 @@
 -- Before them stands for each of the cells, in the same order, what they come to, so that to decide nobody need read them:
 -- "@cell in out y z missing bytes;": rights borrowed and lent, burst lent and borrowed, the sum over all peers of the most
 -- lent to each in this cell or a later one, and the length of its rows; behind that, if it is above 0, what nodes of this region
--- hold of the cell to assign it to Envoys ("=NODE" stands for a peer then, see assign.lua).
+-- hold of the cell to assign it to Envoys ("=NODE" stands for a peer then, see assign.lua). Rows of nodes stand anywhere among
+-- those of their cell, take no room of the others, and are HOLDERS at most.
 -- After a loss "!vanished whole unknown;" stands before all of that: the store time at which the bucket was found deleted, that
 -- of the loss after which it was restored, and the peers ("j,j" or "-") of which it is not known what they were lent;
 -- that counts as lent, in each cell to a peer of its own ("?cell"). Among the peers, "*base:most" says that not all nodes of
@@ -28,8 +29,8 @@ local function ceil_div(a, b)
 end
 
 local nobody = {}
-local ASSIGNED = '=' -- before the name of a node among the peers
-local function is_assigned(peer) return string.sub(peer, 1, 1) == ASSIGNED end
+local ASSIGNED, MARK = '=', 61 -- before the name of a node among the peers, and as a byte
+local HOLDERS = 64 -- nodes at most that have a row in a cell, beside those with peers
 local ADVANCE = 60000000 -- us before a window of fixed_window opens from which on rows of it are moved, as Advance says
 
 -- opens returns when a cell begins.

@@ -24,7 +24,7 @@ const (
 	StatusRecovering         // a loss of data may concern the cell; its rights may be spent already
 	StatusLost               // the bucket has lost its data and must be restored first
 	StatusEarly              // the peer gave up the rights at a later time: send them again then
-	StatusCrowded            // the bucket has no room for a row of one more peer
+	StatusCrowded            // the bucket has no room for a row of one more peer, or of one more node in the cell
 	StatusUnreadable         // a key of the item holds something else than quotad's
 	StatusLater              // the call had done enough work before it came to the item
 	StatusCalendar           // the store's time is in none of the periods that the call names

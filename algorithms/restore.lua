@@ -55,6 +55,7 @@ end
 
 if changed then
   local last = cell_at(h, loss) + 1
+  if first then lose_holds(h, last) end
   for k, rows in pairs(rows_of(h)) do
     for peer, row in pairs(rows) do -- an old copy: what it borrowed may have been given back since
       if k <= last and h.unknown[peer] then row.b = row.r end
@@ -81,9 +82,7 @@ if changed then
     rows['?' .. int(k)] = nil
     h.rows[k] = rows
     local rest = cap
-    for peer, row in pairs(rows) do
-      if not is_assigned(peer) then rest = rest - (row.l - row.g) end
-    end
+    for _, row in pairs(rows) do rest = rest - (row.l - row.g) end
     if next(h.unknown) and rest > 0 then rows['?' .. int(k)] = {l = rest, r = 0, b = 0, g = 0, y = 0, z = 0} end
     k = k - 1
   end

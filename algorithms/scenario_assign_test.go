@@ -3,6 +3,7 @@
 package algorithms
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/quotad/quotad/quantity"
@@ -224,28 +225,82 @@ func TestALowerEntitlementIsNotAssigned(t *testing.T) {
 	l.has(20, 2)
 }
 
-// TestACrowdedBucketAssignsNothing: a bucket with as many rows as it may have lends and assigns
-// nothing to anybody who has no row yet. Who has one goes on.
-func TestACrowdedBucketAssignsNothing(t *testing.T) {
-	l, b, _ := parties(t, tokened(50, 50), tokened(50, 50))
-	for i := range MaxRows(TokenBucket) {
-		l.holds(string(rune('a'+i)), 0, Assign{Held: 1}, 1, 50-quantity.Units(i)-1)
+// TestNodesTakeNoRoomOfLoans: twelve nodes hold rights of this cell and the next for Envoys. The
+// region lends all the same, and takes what it is lent: what it could not credit would be lost. And
+// a bucket that is full of loans still assigns.
+func TestNodesTakeNoRoomOfLoans(t *testing.T) {
+	for _, terms := range []Terms{tokened(50, 50), fixed(50)} {
+		l, b, _ := parties(t, terms, terms)
+		for k := range quantity.Cell(2) {
+			for i := range quantity.Units(12) {
+				l.holds(fmt.Sprint("n", i), k, Assign{Held: 1}, 1, 50-i-1)
+				b.holds(fmt.Sprint("n", i), k, Assign{Held: 1}, 1, 50-i-1)
+			}
+			equal(t, "lent", l.lends(b, k, 10), 10)
+		}
+		b.borrows(l, 0, 10)
+		b.borrows(l, 1, 10)
+		equal(t, "rights of this cell", b.state().Share, 60)
+		equal(t, "rights of the next", b.state().NextShare, 60)
+		for i := range MaxRows(terms.Kind) - 2 {
+			peer := party{name: fmt.Sprint("region ", i)}
+			equal(t, "lent to one more", l.lends(&peer, 1, 1), quantity.Units(1))
+		}
+		equal(t, "lent to one too many", l.lends(&party{name: "late"}, 1, 1), 0)
+		l.holds("n12", 1, Assign{Held: 1}, 1, 50-12-10-quantity.Units(MaxRows(terms.Kind)-2)-1)
 	}
-	l.holds("late", 0, Assign{Held: 1}, 0, 0)
-	equal(t, "lent", l.lends(b, 0, 1), 0)
-	l.holds("a", 0, Assign{Held: 4, Returned: 1}, 3, 24)
+}
+
+// TestOneNodeTooManyHoldsNothing: as many nodes as may hold rights of a cell. One more is told that
+// there is no room, and nothing else changes: the others go on, the next cell has room of its own,
+// and what nobody holds is the store's.
+func TestOneNodeTooManyHoldsNothing(t *testing.T) {
+	l, b, at := parties(t, tokened(100, 100), tokened(100, 100))
+	for i := range quantity.Units(MaxHolders) {
+		l.holds(fmt.Sprint("n", i), 0, Assign{Held: 1}, 1, 100-i-1)
+	}
+	for range 2 {
+		g := l.assigns("late", 0, Assign{Held: 7})
+		if g.Status != StatusCrowded || g.Held != 0 || g.Now != *l.now || g.Free != 100 {
+			t.Errorf("one node too many: %+v", g)
+		}
+	}
+	l.holds("late", 0, Assign{}, 0, 0) // it only asks what it held
+	l.holds("n3", 0, Assign{Held: 4, Returned: 1}, 3, 34)
+	equal(t, "lent", l.lends(b, 0, 30), 30)
+	l.holds("n5", 0, Assign{Held: 9, Returned: 1}, 5, 0)
+	l.holds("late", 1, Assign{Held: 7}, 7, 93)
+	at(1000)
+	l.has(100, 100)
+	l.holds("late", 1, Assign{Held: 7}, 7, 93)
+	l.holds("n0", 1, Assign{Held: 1}, 1, 92)
+}
+
+// TestANodeWithoutRoomIsToldThatItsHoldIsLost: the bucket was lost and restored, and others hold
+// rights of it now. A node that held some is told first that it holds none any more.
+func TestANodeWithoutRoomIsToldThatItsHoldIsLost(t *testing.T) {
+	l, _, _ := parties(t, tokened(100, 100), tokened(100, 100))
+	for i := range MaxHolders {
+		l.assigns(fmt.Sprint("n", i), 0, Assign{Held: 1})
+	}
+	l.holds("late", 0, Assign{Known: 5, Held: 7, Returned: 2}, 0, 0)
+	equal(t, "then", l.assigns("late", 0, Assign{Held: 2}).Status, StatusCrowded)
 }
 
 // TestFinishedRowsCrowdNobodyOut: a bucket is crowded by rows of a cell that is over, and nothing
 // was written since. Whoever asks for rights of the new cell gets them, as if the rows were gone.
 func TestFinishedRowsCrowdNobodyOut(t *testing.T) {
-	l, b, at := parties(t, tokened(50, 50), tokened(50, 50))
-	for i := range MaxRows(TokenBucket) {
-		l.assigns(string(rune('a'+i)), 0, Assign{Held: 1})
+	l, b, at := parties(t, tokened(100, 100), tokened(50, 50))
+	for i := range MaxHolders {
+		l.assigns(fmt.Sprint("n", i), 0, Assign{Held: 1})
 	}
+	for i := range MaxRows(TokenBucket) {
+		l.lends(&party{name: fmt.Sprint("region ", i)}, 0, 1)
+	}
+	equal(t, "lent before", l.lends(b, 0, 1), 0)
 	at(1000)
 	clone := party{T: t, Twin: *l.Clone(), name: l.name, terms: l.terms, now: l.now}
-	l.holds("late", 1, Assign{Held: 1}, 1, 49)
+	l.holds("late", 1, Assign{Held: 1}, 1, 99)
 	equal(t, "lent", clone.lends(b, 1, 1), 1)
 }
 

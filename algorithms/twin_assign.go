@@ -18,16 +18,21 @@ func (w *Twin) Assign(t quantity.StoreTime, c Assign) Assigned {
 		return g
 	}
 	node := assignedMark + c.Holder
-	row := h.rows[c.Cell][node]
+	row, has := h.rows[c.Cell][node]
+	crowded := !has && h.holders(c.Cell) >= MaxHolders
 	if row.Lent < c.Known { // lost and restored: what was held counts as used
 		c.Held, c.Returned = 0, 0
+	}
+	if crowded && c.Held > 0 {
+		g.Status = StatusCrowded
+		return g
 	}
 	if back := min(c.Returned, row.Lent); back > row.Regained {
 		row.Regained = back
 		l = h.change(l, c.Cell, node, row, 0)
 	}
 	room := max(l.room(c.Cell, node, max(c.Kept, 0)), 0)
-	if h.full(c.Cell, node) {
+	if crowded {
 		room = 0
 	}
 	more := max(min(c.Held-row.Lent, room), 0)

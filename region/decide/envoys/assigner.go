@@ -190,8 +190,12 @@ func (a *Assigner) hold(ctx context.Context, holds []assign.Hold) (answered bool
 	answered = len(calls) == 0
 	for i, answer := range a.config.Rights.Assign(ctx, buckets, calls) {
 		answered = answered || answer.Status != algorithms.StatusUnknown
+		crowded := answer.Status == algorithms.StatusCrowded // the node holds nothing, and is told so
+		if crowded {
+			a.counts.crowded.Inc()
+		}
 		a.held(assign.Held{Bucket: known[i].Bucket, Cell: known[i].Cell,
-			Failed: answer.Status != algorithms.StatusOK, Asked: asked, At: answer.Now,
+			Failed: answer.Status != algorithms.StatusOK && !crowded, Asked: asked, At: answer.Now,
 			Lost: answer.Held < known[i].Known,
 			Held: answer.Held, Returned: answer.Returned})
 	}

@@ -4,8 +4,8 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // counts is what is counted as it happens. What the machine counts is read at each scrape.
 type counts struct {
-	reports, refused, late, putOff prometheus.Counter
-	abandoned                      *prometheus.CounterVec
+	reports, refused, late, putOff, crowded prometheus.Counter
+	abandoned                               *prometheus.CounterVec
 }
 
 func newCounts() *counts {
@@ -20,6 +20,9 @@ func newCounts() *counts {
 		putOff: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "quotad_rlqs_new_ids_put_off_total",
 			Help: "New bucket ids that waited for their turn, because more came than are taken at a time: their Envoys do what they do without an assignment for longer."}),
+		crowded: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "quotad_rlqs_crowded_total",
+			Help: "Calls for rights of a cell of which the node held none and as many other nodes of the region hold some as may: it assigns nothing of that cell."}),
 		abandoned: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "quotad_rlqs_abandoned_total",
 			Help: "Reports of bucket ids to which nothing is assigned: no limit applies (no_limit), one that has no assign (unassignable), no request can have these descriptors (invalid), or the node has as many as it may (no_room)."},
@@ -29,7 +32,7 @@ func newCounts() *counts {
 // Collectors returns the metrics that are counted as things happen, and those that are read.
 func (a *Assigner) Collectors() []prometheus.Collector {
 	c := a.counts
-	all := []prometheus.Collector{c.reports, c.refused, c.late, c.putOff, c.abandoned}
+	all := []prometheus.Collector{c.reports, c.refused, c.late, c.putOff, c.crowded, c.abandoned}
 	read := func(name, help string, kind func(prometheus.Opts, func() float64) prometheus.Collector,
 		value func() int64) {
 		all = append(all, kind(prometheus.Opts{Name: name, Help: help},

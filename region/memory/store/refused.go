@@ -47,7 +47,7 @@ var whyRefused = map[algorithms.Status]struct{ why, next string }{
 		"the store is told again when it is as late"},
 	algorithms.StatusCalendar: {"its time is in a day, week, month or year that the call did not name",
 		"the node knows its time now: try again"},
-	algorithms.StatusCrowded: {"the bucket has rows with as many peers as it can hold",
+	algorithms.StatusCrowded: {"the bucket has rows with as many peers, or of as many nodes, as it can hold",
 		"it takes others when the rows' cells are over"},
 }
 

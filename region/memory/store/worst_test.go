@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,13 +19,18 @@ type worst struct {
 	body   string
 	script algorithms.Script
 	call   func(st *stage, on []bucket, cell quantity.Cell) scripted
-	more   bool            // as many buckets as a request may have
-	most   int             // so many buckets; 0: one, or more
-	only   algorithms.Kind // the only kind there is the call for; empty: there is for all
+	more   bool              // as many buckets as a request may have
+	most   int               // so many buckets; 0: one, or more
+	only   []algorithms.Kind // the only kinds there is the call for; empty: there is for all
 }
 
 // concerns reports whether there is the call for a kind.
-func (w worst) concerns(kind algorithms.Kind) bool { return w.only == "" || w.only == kind }
+func (w worst) concerns(kind algorithms.Kind) bool {
+	return len(w.only) == 0 || slices.Contains(w.only, kind)
+}
+
+// heldForEnvoys has the kinds of which nodes hold rights for Envoys.
+var heldForEnvoys = []algorithms.Kind{algorithms.TokenBucket, algorithms.FixedWindow}
 
 // scripted is a call with the methods that package algorithms gives it.
 type scripted interface {
@@ -62,7 +68,8 @@ func crowded(st *stage, on bucket) {
 	crowd(st, on)
 }
 
-// crowd writes as many rows as a bucket may have.
+// crowd writes as many rows as a bucket may have, with peers and of nodes. What is held for Envoys
+// stands before the rows. What those with peers come to is summed up by a call that writes some.
 func crowd(st *stage, on bucket) {
 	now := inspect(st.b, st.Store, on.id, on.terms)
 	cells := quantity.Cell(0)
@@ -70,29 +77,36 @@ func crowd(st *stage, on bucket) {
 		cells++
 	}
 	peers := algorithms.MaxRows(on.terms.Kind) / int64(cells+1)
-	var text strings.Builder
+	var front, body strings.Builder
 	for cell := now.State.Cell - cells + 1; cell <= now.State.Cell+1; cell++ {
+		begins, held := body.Len(), quantity.Cell(0)
+		lent := func(p int64) quantity.Cell { return 40 + (cell*7+quantity.Cell(p*p))%13 }
 		for p := range peers {
-			lent := 40 + (cell*7+quantity.Cell(p*p))%13
-			if on.terms.Kind == algorithms.TokenBucket && p%4 == 2 { // what a node assigns
-				fmt.Fprintf(&text, "%d =%s-%02d %d 0 0 %d 0 0;", cell, strings.Repeat("x", 60), p,
-					lent, 5+p%3)
-				continue
-			}
-			fmt.Fprintf(&text, "%d %s-%02d %d %d %d %d %d %d;", cell, strings.Repeat("x", 60), p,
-				lent, 11, 30+p, 5+p%3, 3, 2)
+			fmt.Fprintf(&body, "%d %s-%02d %d %d %d %d %d %d;", cell, longName, p, lent(p), 11, 30+p,
+				5+p%3, 3, 2)
 		}
+		if !slices.Contains(heldForEnvoys, on.terms.Kind) {
+			continue
+		}
+		for p := range int64(algorithms.MaxHolders) {
+			fmt.Fprintf(&body, "%d =%s-%02d %d 0 0 %d 0 0;", cell, longName, p, lent(p), 5+p%3)
+			held += lent(p) - quantity.Cell(5+p%3)
+		}
+		fmt.Fprintf(&front, "@%d 0 0 0 0 0 %d %d;", cell, body.Len()-begins, held)
 	}
 	if err := clientOf(st.Store).HSet(context.Background(), BucketKey(Whole, on.id), "rows",
-		text.String()).Err(); err != nil {
+		front.String()+body.String()).Err(); err != nil {
 		st.b.Fatal(err)
 	}
 	// A call that writes rows sums them up.
 	credit(st.b, st.Store, algorithms.Credit{Fence: under(epoch),
 		Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms},
-		Announcement: algorithms.Announcement{Peer: strings.Repeat("x", 60) + "-00", PeerGeneration: 1, Cell: now.State.Cell, Lent: 80,
+		Announcement: algorithms.Announcement{Peer: longName + "-00", PeerGeneration: 1, Cell: now.State.Cell, Lent: 80,
 			Returned: 11, Most: 100_000}})
 }
+
+// longName and two more digits are about the longest name of a region or node.
+var longName = strings.Repeat("x", 59)
 
 func keyOf(on bucket) string { return BucketKey(Whole, on.id) }
 
@@ -199,20 +213,20 @@ var worsts = []worst{
 		cell quantity.Cell) scripted {
 		return algorithms.Lend{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]),
 			Terms: on[0].terms},
-			Debit: algorithms.Debit{Peer: strings.Repeat("x", 60) + "-03", Cell: cell,
+			Debit: algorithms.Debit{Peer: longName + "-03", Cell: cell,
 				Returned: 20, Lent: 90, Cap: on[0].terms.Entitlement, Burst: 9, CapBurst: 100_000}}
 	}},
 	{body: "credit", script: algorithms.CreditScript, call: func(st *stage, on []bucket,
 		cell quantity.Cell) scripted {
 		return algorithms.Credit{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]),
 			Terms: on[0].terms},
-			Announcement: algorithms.Announcement{Peer: strings.Repeat("x", 60) + "-03", Cell: cell,
+			Announcement: algorithms.Announcement{Peer: longName + "-03", Cell: cell,
 				PeerGeneration: 1, Lent: 90, Most: 100_000, MostBurst: 100_000}}
 	}},
-	{body: "assign", script: algorithms.AssignScript, only: algorithms.TokenBucket,
+	{body: "assign", script: algorithms.AssignScript, only: heldForEnvoys,
 		call: func(st *stage, on []bucket, cell quantity.Cell) scripted {
 			return algorithms.Assign{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]),
-				Terms: on[0].terms}, Holder: strings.Repeat("x", 60) + "-02",
+				Terms: on[0].terms}, Holder: longName + "-02",
 				Cell: cell, Returned: 20, Held: 90}
 		}},
 	{body: "inspect", script: algorithms.InspectScript, call: func(st *stage, on []bucket,
@@ -223,7 +237,7 @@ var worsts = []worst{
 	{body: "recall", script: algorithms.RecallScript, call: func(st *stage, on []bucket,
 		_ quantity.Cell) scripted {
 		return algorithms.Recall{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]),
-			Terms: on[0].terms}, Peer: strings.Repeat("x", 60) + "-03", PeerGeneration: 1}
+			Terms: on[0].terms}, Peer: longName + "-03", PeerGeneration: 1}
 	}},
 	{body: "reset", script: algorithms.ResetScript, call: func(st *stage, on []bucket,
 		_ quantity.Cell) scripted {

@@ -318,7 +318,8 @@ func (w *world) checkProxies() {
 func usagesOf(m *rlqsv3.RateLimitQuotaUsageReports) (all []envoys.Usage) {
 	for _, u := range m.GetBucketQuotaUsages() {
 		all = append(all, envoys.Usage{ID: u.GetBucketId().GetBucket(),
-			Allowed: u.GetNumRequestsAllowed(), Denied: u.GetNumRequestsDenied()})
+			Allowed: u.GetNumRequestsAllowed(), Denied: u.GetNumRequestsDenied(),
+			Elapsed: u.GetTimeElapsed().GetSeconds()})
 	}
 	return all
 }

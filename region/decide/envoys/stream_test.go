@@ -254,3 +254,71 @@ func TestKeysOfIDs(t *testing.T) {
 		}
 	})
 }
+
+// generous is a store that gives all that is asked for.
+type generous struct{ mute }
+
+func (generous) Charge(context.Context, *rules.Rules, *rules.Applied, quantity.Units) bool { return true }
+
+func (generous) Assign(_ context.Context, _ []*exchange.Bucket, calls []algorithms.Assign) []algorithms.Assigned {
+	all := make([]algorithms.Assigned, len(calls))
+	for i, c := range calls {
+		all[i] = algorithms.Assigned{Status: algorithms.StatusOK, Now: quantity.StoreTime(time.Unix(1_800_000_000, 0).UnixMicro()),
+			Held: max(c.Held, c.Known), Returned: c.Returned}
+	}
+	return all
+}
+
+// TestWhatWasNotSentWasNotAssigned: an assignment that waited for too long is not sent. The Envoy still
+// has the one before, whose rights are not given away, and is told anew at once.
+func TestWhatWasNotSentWasNotAssigned(t *testing.T) {
+	a, at := newAssigner(t), time.Second
+	store := generous{a.config.Rights.(mute)}
+	a.config.Rights, a.config.Limiter = store, store
+	a.config.Elapsed = func() time.Duration { return at }
+	s := opened(t, a)
+	pass := func(length time.Duration) {
+		for end := at + length; at < end; at += 100 * time.Millisecond {
+			a.CarryOut(t.Context(), a.Step())
+		}
+	}
+	report := func(each int64, elapsed int64) {
+		s.Report([]Usage{{ID: map[string]string{"account": "7"}, Allowed: uint64(each * elapsed), Elapsed: elapsed}})
+	}
+	report(1, 0)
+	var before Assignment
+	for n := range 4 { // until its demand is known
+		pass(5 * time.Second)
+		report(400, 5)
+		pass(200 * time.Millisecond)
+		if all := s.Take(); n > 1 && len(all) == 1 {
+			before = all[0]
+		}
+	}
+	if before.Rate < 400 {
+		t.Fatalf("it is assigned %+v", before)
+	}
+	held := func() quantity.Units {
+		v, _ := a.machine.View(a.now(), string(a.config.Rules.Rules().Document.Limits[0].Bucket(map[string]string{"account": "7"})), 0)
+		return v.Held
+	}
+	pass(4600 * time.Millisecond)
+	s.Take()
+	report(20, 5)
+	pass(200 * time.Millisecond)
+	if len(s.order) != 1 {
+		t.Fatal("it is to be told nothing new")
+	}
+	at += sendWithin + time.Millisecond
+	if all := s.Take(); len(all) != 0 {
+		t.Fatalf("after %v it is told %v", sendWithin, all)
+	}
+	pass(100 * time.Millisecond)
+	if all := s.Take(); len(all) != 1 || all[0].Rate >= before.Rate/2 {
+		t.Errorf("then it is told %v, and has %v", all, before)
+	}
+	report(20, 0)
+	if got := held(); got < quantity.Units(before.Rate) {
+		t.Errorf("%d a second are held, and the Envoy may have %d until it has surely heard", got, before.Rate)
+	}
+}

@@ -261,7 +261,9 @@ type generous struct {
 	elapsed func() time.Duration
 }
 
-func (generous) Charge(context.Context, *rules.Rules, *rules.Applied, quantity.Units) bool { return true }
+func (generous) Charge(context.Context, *rules.Rules, *rules.Applied, quantity.Units) bool {
+	return true
+}
 
 // now is the store's time, which goes on as the assigner's.
 func (g generous) now() quantity.StoreTime {

@@ -65,6 +65,7 @@ type plans struct {
 	greedy                  bool    // these take all that the store has
 	eager                   float64 // what all Envoys want together, in limits
 	starved                 int64   // nodes now and then read nothing for so long at most, or do nothing at all
+	delay                   int64   // all reports take so much longer, from the first of a stream on
 	unsent                  float64 // the part of messages that a driver drops, because they waited for too long
 }
 
@@ -359,7 +360,10 @@ func (w *world) envoy(e *worldEnvoy) {
 	r := Report{Key: "k", Buckets: []*Bucket{w.bucket()}, Allowed: e.allowed, Denied: e.denied,
 		Elapsed: (w.now - e.reported) / second}
 	e.allowed, e.denied, e.reported = 0, 0, w.now
-	w.inOrder(&e.arrives[1], func() { w.read(n, e, stream, r) })
+	sent := w.now
+	w.inOrder(&e.arrives[1], func() {
+		w.queue = append(w.queue, message{max(sent+w.plans.delay, w.now), func() { w.read(n, e, stream, r) }})
+	})
 }
 
 // read has a node read a report, as soon as it reads any.

@@ -295,7 +295,7 @@ func (w *world) tick(n *worldNode) {
 		if s.Rate < 1 || s.Burst < 1 || s.TTL < 1 {
 			w.t.Fatalf("assigns %+v", s)
 		}
-		if w.rand.Float64() < w.plans.unsent {
+		if w.plans.unsent > 0 && w.rand.Float64() < w.plans.unsent {
 			n.machine.Unsent(w.nodeTime(n), s.Stream, s.Key)
 			continue
 		}

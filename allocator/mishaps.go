@@ -193,7 +193,7 @@ func (e Exposure) local() []Bound {
 }
 
 // late returns the bounds for Envoys that take what they are assigned later than a second after it
-// was sent. By then the node may have given the rights to others. An Envoy has one assignment at a
+// was sent, or whose reports all come later. By then the node may have given the rights to others. An Envoy has one assignment at a
 // time, so it admits no more than that is for. There are none for a limit without assign.
 func (e Exposure) late() []Bound {
 	const cause = "late-envoy"

@@ -18,12 +18,14 @@
 // An Envoy's reports say what it wants. They never free rights, because counters are lost while a
 // stream is down. Rights come free when an assignment has surely ended.
 //
-// "Surely" rests on one assumption: an Envoy takes a message within Late. An Envoy that was paused
-// may take it later. It may then admit the assignment's burst, and its rate for its TTL, too much.
+// "Surely" rests on one assumption: a message takes Late at most. An Envoy that was paused may take it
+// later. It may then admit the assignment's burst, and its rate for its TTL, too much. Of a report the
+// assumption is needed of one in a stream: of the others it shows how late they are.
 //
 //	machine.go   events, effects, ticks
 //	pool.go      what the node holds of one bucket, cell by cell
 //	share.go     one Envoy's part of a bucket: its demand, and what was assigned to it
+//	proof.go     when a report was sent
 //	aim.go       how much each Envoy should have
 //	window.go    units of a fixed window, each of which is spent once
 //	purse.go     tokens paid for in advance

@@ -44,6 +44,46 @@ func TestLateEnvoysMeetTheirBound(t *testing.T) {
 	}
 }
 
+// The printed bound is also that of Envoys whose reports are all late, from the first of a stream on.
+// No sum of theirs shows it. At the end of a window, when each Envoy uses all that it has, they admit
+// what no report has shown yet. That is something, and not above the bound.
+func TestReportsThatAreAlwaysLateMeetTheBound(t *testing.T) {
+	const calm = 45 * second // of each window
+	worst := quantity.Units(0)
+	for seed := range uint64(30) {
+		w := newWorld(t, seed, plans{rate: 1000, burst: 2000, envoyBurst: 1500, nodes: 1, envoys: 1 + int(seed%4), late: second / 20,
+			ttl: 10, eager: 1, counted: true, delay: 14 * second})
+		w.untilOpen()
+		above := quantity.Units(0)
+		w.run(4*windowLength, func() {
+			for _, e := range w.envoys {
+				e.demand = float64(w.plans.rate) / float64(len(w.envoys))
+				if w.now%windowLength > calm {
+					e.demand = 10 * float64(w.plans.rate)
+				}
+			}
+			above = max(above, -w.left(w.cell()))
+		})
+		if bound := late(algorithms.FixedWindow, w); above > bound {
+			t.Errorf("seed %d: %d above the limit, the printed bound is %d", seed, above, bound)
+		}
+		worst = max(worst, above)
+	}
+	t.Logf("%d above the limit of %d at most", worst, 1000*windowLength/second)
+	if worst < 1000 {
+		t.Errorf("%d above the limit at most: nothing is provoked", worst)
+	}
+}
+
+// left returns what is left of a window, by what callers used and Envoys admitted of it.
+func (w *world) left(c quantity.Cell) quantity.Units {
+	left := w.share(c) - w.used[c]
+	for _, spent := range w.spent {
+		left -= spent[c]
+	}
+	return left
+}
+
 // late returns the printed bound.
 func late(kind algorithms.Kind, w *world) (most quantity.Units) {
 	b := w.bucket()

@@ -46,6 +46,9 @@ type Report struct {
 	Key             string    // of the bucket id: different for different ids
 	Buckets         []*Bucket // which requests with this id are charged to, at least one
 	Allowed, Denied quantity.Units
+	// Elapsed is how many whole seconds have passed at the Envoy since its last report of the id, rounded
+	// down; 0 in the first one.
+	Elapsed int64
 }
 
 // Effects are the work that a Tick asks for. The order within each list is that of its doing; the
@@ -87,7 +90,8 @@ type Charge struct {
 	Units  quantity.Units
 }
 
-// Send is an assignment for an Envoy.
+// Send is an assignment for an Envoy. The driver says what became of it: see [Machine.Sent] and
+// [Machine.Unsent].
 type Send struct {
 	Stream Stream
 	Key    string
@@ -145,8 +149,10 @@ func (m *Machine) Reported(now quantity.NodeTime, from Stream, reports []Report)
 			m.shares++
 		}
 		m.join(now, s, r.Buckets)
+		elapsed := min(max(r.Elapsed, 0), maxElapsed) * second
+		s.sent = max(s.sent, s.proof.sent(now, elapsed))
 		s.cover(now, min(r.Allowed, maxReport))
-		s.report(now, min(r.Allowed, maxReport), min(r.Denied, maxReport))
+		s.report(now, elapsed, min(r.Allowed, maxReport), min(r.Denied, maxReport))
 	}
 	for _, s := range of {
 		s.heard = now
@@ -198,6 +204,26 @@ func (m *Machine) Share(buckets []*Bucket) {
 		if p := m.pools[b.ID]; p != nil && *p.Bucket == *b {
 			buckets[i] = p.Bucket
 		}
+	}
+}
+
+// Sent takes in that the last assignment of a bucket id is sent to its Envoy.
+func (m *Machine) Sent(now quantity.NodeTime, to Stream, key string) {
+	if s := m.streams[to][key]; s != nil && len(s.grants) > 0 {
+		s.sentLast(now)
+	}
+}
+
+// Unsent takes in that the last assignment of a bucket id is not sent, because it had to wait for too
+// long. It was not assigned, then.
+func (m *Machine) Unsent(now quantity.NodeTime, to Stream, key string) {
+	s := m.streams[to][key]
+	if s == nil || len(s.grants) == 0 {
+		return
+	}
+	s.unsentLast()
+	for _, p := range s.pools {
+		p.due = now
 	}
 }
 

@@ -11,9 +11,10 @@ import (
 
 // scripted is one Envoy at one node, whose store gives all that is asked for at once.
 type scripted struct {
-	m      *Machine
-	bucket *Bucket
-	now    quantity.NodeTime
+	m        *Machine
+	bucket   *Bucket
+	now      quantity.NodeTime
+	reported quantity.NodeTime // when it reported last
 }
 
 func newScripted() *scripted {
@@ -21,10 +22,15 @@ func newScripted() *scripted {
 		Cells: algorithms.Cells{Length: cellLength}, TTL: 10, Entitlement: 1000, Burst: 400}}
 }
 
-// report has the Envoy report.
+// report has the Envoy report, on time.
 func (s *scripted) report(allowed, denied quantity.Units) {
+	elapsed := int64(0)
+	if s.reported > 0 {
+		elapsed = s.now.Sub(s.reported) / second
+	}
+	s.reported = s.now
 	s.m.Reported(s.now, 1, []Report{{Key: "k", Buckets: []*Bucket{s.bucket}, Allowed: allowed,
-		Denied: denied}})
+		Denied: denied, Elapsed: elapsed}})
 }
 
 // run lets seconds pass, and returns the assignments that were sent.
@@ -38,6 +44,9 @@ func (s *scripted) run(seconds int) (sends []Send) {
 		}
 		for _, c := range out.Charges {
 			s.m.Charged(s.now, c, true)
+		}
+		for _, one := range out.Sends {
+			s.m.Sent(s.now, one.Stream, one.Key)
 		}
 		sends = append(sends, out.Sends...)
 	}

@@ -15,8 +15,10 @@ type share struct {
 	targets []int64 // by pool: the rate that the plan of the pool gives it
 	gone    bool    // the stream has ended
 
+	proof      proof             // of when reports were sent
+	sent       quantity.NodeTime // when a report was last sent, as far as that is proven
 	heard      quantity.NodeTime // when the stream was last heard of
-	reportedAt quantity.NodeTime
+	reportedAt quantity.NodeTime // when a report that told a rate came
 	// read is until when reports surely show what was admitted.
 	read     quantity.NodeTime
 	measured bool  // there was a second report, so that the demand is known
@@ -39,11 +41,13 @@ type grant struct {
 	rate  int64
 	burst quantity.Units
 	from  quantity.NodeTime // when it was first sent
-	// ends is when it ends at the earliest, by the last message that was sent; until is when it has
-	// surely ended by itself.
+	// ends is when it ends at the earliest, by the last message; until is when it has surely ended by
+	// itself.
 	ends, until quantity.NodeTime
 	ttl         int64 // of the last message
-	// replaced is when the assignment that takes its place was sent; 0: there is none.
+	// told is ends by the last message that was sent; 0: none was. Only what was sent is in force.
+	told quantity.NodeTime
+	// replaced is when the assignment that takes its place was sent; 0: none was.
 	replaced quantity.NodeTime
 	pools    []*pool
 	ended    bool // it is not in force any more; a report of it is still to come
@@ -51,25 +55,28 @@ type grant struct {
 }
 
 // over returns when an assignment has surely ended. The message that replaced it may have been lost
-// with the stream. The Envoy has surely taken that message if it sends a report later, and a report
-// takes up to Late as well.
+// with the stream. The Envoy has surely taken that message if it sends a report later, which is when
+// that is proven, and not when the report comes.
 func (s *share) over(g *grant) quantity.NodeTime {
-	if taken := g.replaced.Add(Late); g.replaced > 0 && s.heard >= taken.Add(Late) {
+	if taken := g.replaced.Add(Late); g.replaced > 0 && s.sent >= taken.Add(Late) {
 		return min(g.until, taken)
 	}
 	return g.until
 }
 
-// report takes in what the Envoy admitted and denied since its last report.
-func (s *share) report(now quantity.NodeTime, allowed, denied quantity.Units) {
+// report takes in what the Envoy admitted and denied since its last report, elapsed ago by its clock.
+func (s *share) report(now quantity.NodeTime, elapsed int64, allowed, denied quantity.Units) {
 	if s.reportedAt == 0 { // the first comes with the first request, and says nothing of the rate
 		s.reportedAt = now
 		return
 	}
 	s.unread[0] = min(s.unread[0]+allowed, maxReport)
 	s.unread[1] = min(s.unread[1]+denied, maxReport)
-	elapsed := now.Sub(s.reportedAt)
-	if elapsed < second/2 {
+	since := now.Sub(s.reportedAt)
+	if elapsed > 0 { // by its clock, nearly a second more may have passed
+		since = min(max(since, elapsed), elapsed+second)
+	}
+	if since < second/2 {
 		return
 	}
 	before, known := s.demand, s.measured
@@ -77,8 +84,8 @@ func (s *share) report(now quantity.NodeTime, allowed, denied quantity.Units) {
 	s.reportedAt, s.measured, s.unread = now, true, [2]quantity.Units{}
 	s.counted = allocator.CountedDenials(denied, reportGrowth*s.counted,
 		reportGrowth*max(allowed, usualDenials))
-	s.admitted = milli(allowed, elapsed)
-	s.denied = milli(s.counted, elapsed)
+	s.admitted = milli(allowed, since)
+	s.denied = milli(s.counted, since)
 	s.demand, s.hidden = s.admitted+s.denied, 0
 	if growth := s.demand - before; known && s.denied > 0 && growth > before/2 {
 		s.hidden = growth // the step came at some moment between two reports: midway, on average
@@ -111,6 +118,7 @@ const maxReport = 1 << 40
 
 // end takes in that the stream is over. A paused Envoy may still take what was sent to it.
 func (s *share) end(now quantity.NodeTime) {
+	s.withdraw()
 	if s.silent(now) {
 		s.prolong(now)
 	}
@@ -163,17 +171,51 @@ func (s *share) burst(p *pool) (sum quantity.Units) {
 	return sum
 }
 
-// grant notes that an assignment is sent, as a new one.
+// grant notes that an assignment is to be sent, as a new one.
 func (s *share) grant(now quantity.NodeTime, rate int64, burst quantity.Units, ttl int64) {
-	if n := len(s.grants); n > 0 {
-		s.grants[n-1].replaced = now
-	}
 	s.grants = append(s.grants, grant{rate: rate, burst: burst, from: now,
 		ends: now.Add(ttl * second), until: now.Add(Late + ttl*second), ttl: ttl, pools: s.pools})
 	s.changed = now
 }
 
-// renew notes that the last assignment is sent once more.
+// sentLast notes that the last assignment is sent. It takes the place of those before it. Of those, what
+// was not sent was not assigned.
+func (s *share) sentLast(now quantity.NodeTime) {
+	last := len(s.grants) - 1
+	for i := range s.grants[:last] {
+		if g := &s.grants[i]; g.replaced == 0 {
+			g.replaced = now
+		}
+	}
+	s.grants[last].told = s.grants[last].ends
+	s.withdraw()
+}
+
+// unsentLast notes that the last assignment was not sent, or was not sent once more.
+func (s *share) unsentLast() {
+	last := len(s.grants) - 1
+	if g := &s.grants[last]; g.told > 0 {
+		g.ends = g.told
+		return
+	}
+	s.withdraw()
+	s.changed = 0
+}
+
+// withdraw forgets the assignments that were not sent. Their tokens go back.
+func (s *share) withdraw() {
+	s.grants = slices.DeleteFunc(s.grants, func(g grant) bool {
+		if g.told > 0 {
+			return false
+		}
+		for _, p := range g.pools {
+			p.pay(-g.burst)
+		}
+		return true
+	})
+}
+
+// renew notes that the last assignment is to be sent once more.
 func (g *grant) renew(now quantity.NodeTime, ttl int64) {
 	g.ends = now.Add(ttl * second)
 	g.until = max(g.until, now.Add(Late+ttl*second))

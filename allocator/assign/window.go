@@ -53,7 +53,7 @@ func (s *share) open(g *grant, from, to quantity.NodeTime) int64 {
 	return bursts*int64(g.burst) + most(g.rate, min(length, lasts))
 }
 
-// cover records what a report shows of windows. The report may have been under way for Late.
+// cover records what a report shows of windows. It may have been sent Late before that is proven.
 func (s *share) cover(now quantity.NodeTime, allowed quantity.Units) {
 	var done []*pool
 	for i := range s.grants {
@@ -64,7 +64,7 @@ func (s *share) cover(now quantity.NodeTime, allowed quantity.Units) {
 			}
 		}
 	}
-	s.read = max(s.read, now.Add(-Late))
+	s.read = max(s.read, s.sent.Add(-Late))
 }
 
 // spend notes units as spent in each cell in which they may have been, as far as assignments allow.

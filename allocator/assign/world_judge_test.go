@@ -66,6 +66,9 @@ func (w *world) mayHave(name string) (sum int64) {
 // nobody paid for.
 func (w *world) check() {
 	c := w.cell()
+	if w.plans.delay > 0 { // for which there is a bound
+		return
+	}
 	if w.plans.counted {
 		w.checkUnits(c)
 		return

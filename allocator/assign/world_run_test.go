@@ -37,6 +37,9 @@ func TestNothingIsAdmittedTwice(t *testing.T) {
 		if p.slow = w.rand.IntN(2) == 0; p.slow {
 			p.late = Late - step
 		}
+		if seed%2 == 1 {
+			p.unsent = 0.1
+		}
 		w = newWorld(t, seed, p)
 		w.run(length, func() {
 			w.trouble()
@@ -53,6 +56,29 @@ func TestNothingIsAdmittedTwice(t *testing.T) {
 	}
 	if rebuilt < *seeds*10 {
 		t.Errorf("%d assignments were taken in %d worlds: too few to say anything", rebuilt, *seeds)
+	}
+}
+
+// TestALateReportProvesNoMore: nodes are starved, so that they read reports up to 30 seconds after they
+// were sent, or are stopped altogether. A report shows what was admitted until it was sent, and not
+// until it is read. The first of a stream is on time: no other shows what it lacks.
+func TestALateReportProvesNoMore(t *testing.T) {
+	for seed := range uint64(*seeds) {
+		w := newWorld(t, seed, plans{})
+		p := plans{rate: 50 + quantity.Units(w.rand.IntN(2000)), nodes: 1 + w.rand.IntN(3),
+			envoys: 1 + w.rand.IntN(8), late: 1 + w.rand.Int64N(Late-step), ttl: 5 + w.rand.Int64N(11),
+			greedy: w.rand.IntN(2) == 0, eager: 0.5 + 3*w.rand.Float64(), starved: 30 * second}
+		p.burst = 20 + p.rate/quantity.Units(1+w.rand.IntN(20))
+		p.envoyBurst = 1 + quantity.Units(w.rand.IntN(int(p.burst-1)))
+		length := int64(90 * second)
+		if p.counted = seed%3 > 0; p.counted {
+			length *= 2
+		}
+		w = newWorld(t, seed, p)
+		w.run(length, w.trouble)
+		if w.least < -1e-6 {
+			t.Errorf("seed %d, %+v: %.2f admitted above the limit", seed, p, -w.least)
+		}
 	}
 }
 
@@ -77,6 +103,15 @@ func (w *world) trouble() {
 				if e.node == n {
 					e.node = nil
 				}
+			}
+		}
+	case 6: // the node hears no report for a while, or does nothing
+		if w.plans.starved > 0 && w.now > max(n.deaf, n.stopped) {
+			until := w.now + w.rand.Int64N(w.plans.starved)
+			if w.rand.IntN(2) == 0 {
+				n.deaf = until
+			} else {
+				n.stopped = until
 			}
 		}
 	case 5: // others want some, or none

@@ -64,6 +64,9 @@ type plans struct {
 	direct                  float64 // units a second of callers of the store
 	greedy                  bool    // these take all that the store has
 	eager                   float64 // what all Envoys want together, in limits
+	starved                 int64   // nodes now and then read nothing for so long at most, or do nothing at all
+	delay                   int64   // all reports take so much longer, from the first of a stream on
+	unsent                  float64 // the part of messages that a driver drops, because they waited for too long
 }
 
 type worldNode struct {
@@ -73,6 +76,8 @@ type worldNode struct {
 	streams map[Stream]*worldEnvoy
 	next    Stream
 	dead    bool
+	deaf    int64 // until when it reads no report
+	stopped int64 // until when it does nothing at all
 	told    map[Stream][]*told
 }
 
@@ -85,6 +90,7 @@ type worldEnvoy struct {
 	allowed  quantity.Units
 	denied   quantity.Units
 	nextSend int64
+	reported int64    // when it reported last on its stream
 	paused   int64    // until when it takes and sends nothing
 	arrives  [2]int64 // when the last message of each way arrives
 	by       string   // the name of the node that told it
@@ -222,7 +228,7 @@ func (w *world) run(length int64, each func()) {
 		w.deliver()
 		each()
 		for _, n := range w.nodes {
-			if !n.dead {
+			if !n.dead && w.now >= n.stopped {
 				w.tick(n)
 			}
 		}
@@ -289,6 +295,11 @@ func (w *world) tick(n *worldNode) {
 		if s.Rate < 1 || s.Burst < 1 || s.TTL < 1 {
 			w.t.Fatalf("assigns %+v", s)
 		}
+		if w.plans.unsent > 0 && w.rand.Float64() < w.plans.unsent {
+			n.machine.Unsent(w.nodeTime(n), s.Stream, s.Key)
+			continue
+		}
+		n.machine.Sent(w.nodeTime(n), s.Stream, s.Key)
 		e := n.streams[s.Stream]
 		of := w.tell(n, s)
 		if e != nil {
@@ -336,22 +347,33 @@ func (w *world) envoy(e *worldEnvoy) {
 	e.nextSend = w.now + ReportEvery
 	if e.node == nil || e.node.dead {
 		e.node = w.nodes[w.rand.IntN(len(w.nodes))]
-		if e.node.dead {
-			e.allowed, e.denied = 0, 0
+		if e.node.dead || w.now < max(e.node.deaf, e.node.stopped) {
+			e.node, e.allowed, e.denied = nil, 0, 0
 			return
 		}
 		e.node.next++
 		e.stream = e.node.next
 		e.node.streams[e.stream] = e
+		e.reported = w.now
 	}
 	n, stream := e.node, e.stream
-	r := Report{Key: "k", Buckets: []*Bucket{w.bucket()}, Allowed: e.allowed, Denied: e.denied}
-	e.allowed, e.denied = 0, 0
+	r := Report{Key: "k", Buckets: []*Bucket{w.bucket()}, Allowed: e.allowed, Denied: e.denied,
+		Elapsed: (w.now - e.reported) / second}
+	e.allowed, e.denied, e.reported = 0, 0, w.now
+	sent := w.now
 	w.inOrder(&e.arrives[1], func() {
-		if n.streams[stream] == e {
-			n.machine.Reported(w.nodeTime(n), stream, []Report{r})
-		}
+		w.queue = append(w.queue, message{max(sent+w.plans.delay, w.now), func() { w.read(n, e, stream, r) }})
 	})
+}
+
+// read has a node read a report, as soon as it reads any.
+func (w *world) read(n *worldNode, e *worldEnvoy, stream Stream, r Report) {
+	switch until := max(n.deaf, n.stopped); {
+	case w.now < until:
+		w.queue = append(w.queue, message{until, func() { w.read(n, e, stream, r) }})
+	case n.streams[stream] == e:
+		n.machine.Reported(w.nodeTime(n), stream, []Report{r})
+	}
 }
 
 // callers ask the store itself.

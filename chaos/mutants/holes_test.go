@@ -99,6 +99,8 @@ var holes = []hole{
 
 	{group: "envoys", name: "assignment not taken beforehand"},
 	{group: "envoys", name: "assignment taken back while its stream is broken"},
+	{group: "envoys", name: "late report taken for one of now"},
+	{group: "envoys", name: "assignment taken for sent"},
 	{group: "envoys", name: "time to live by the wrong clock"},
 	{group: "envoys", name: "token buckets rebuilt full"},
 	{group: "envoys", name: "two nodes assigning the same rate"},

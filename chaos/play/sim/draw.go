@@ -79,7 +79,7 @@ func Draw(seed uint64, c Config) *Plan {
 		calendars(p)
 	}
 	if c.Envoys {
-		assigned(p)
+		assigned(p, c.Tight)
 	}
 	if c.Varied {
 		vary(p)

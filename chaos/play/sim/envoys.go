@@ -23,9 +23,14 @@ import (
 
 // assigned changes a plan so that its only limit is a token bucket or a fixed window of which
 // Envoys are assigned parts, and adds Envoys. It has a random stream of its own, so that seeds keep
-// their meaning without it.
-func assigned(p *Plan) {
+// their meaning without it. tight says that all are asked for more than there is all the time, and that
+// nothing happens for which an excess is allowed.
+func assigned(p *Plan, tight bool) {
 	random := p.random(forEnvoys, 0)
+	if tight {
+		assignedTightly(p, random)
+		return
+	}
 	var b strings.Builder
 	head, _, _ := strings.Cut(p.Document, "limits:\n")
 	b.WriteString(head + "limits:\n")
@@ -58,6 +63,33 @@ func assigned(p *Plan) {
 			a := Act{Do: Proxy, At: random.Int64N(5 * allocator.Second), For: p.End, Region: r,
 				Amount: 1000 * (1 + random.Int64N(units)), Back: late && random.IntN(3) == 0}
 			p.Acts = append(p.Acts, a)
+		}
+	}
+}
+
+// assignedTightly is the tight draw of Envoys. Nodes stand still, too, as long as a minute.
+func assignedTightly(p *Plan, random *rand.Rand) {
+	head, _, _ := strings.Cut(p.Document, "limits:\n")
+	units := []int64{60, 100, 300}[random.IntN(3)]
+	burst := max(units*(1+random.Int64N(8))/8, int64(8*len(p.Regions)))
+	kind := fmt.Sprintf("token_bucket, limit: %d, window: 1s, burst: %d", units, burst)
+	if random.IntN(3) == 0 {
+		kind = fmt.Sprintf("fixed_window, limit: %d, window: 60s", 20*units)
+	}
+	p.Document = fmt.Sprintf("%slimits:\n  - {name: l0, domain: api0, key: [account], algorithm: %s, on_store_failure: deny, assign: {ttl: %ds, max_burst: %d}}\n",
+		head, kind, 6+random.IntN(10), max(burst/2, int64(4*len(p.Regions))))
+	p.Refunds, p.Versions = false, nil
+	p.Acts = slices.DeleteFunc(p.Acts, func(a Act) bool { return a.Do.Load() || a.Do.excuses() })
+	for r := range p.Regions {
+		p.Acts = append(p.Acts, Act{Do: Steady, For: p.End, Region: r, Amount: 1000 * units, Cost: 2})
+		for range 1 + random.IntN(3) {
+			p.Acts = append(p.Acts, Act{Do: Proxy, At: random.Int64N(5 * allocator.Second), For: p.End, Region: r,
+				Amount: 1000 * units})
+		}
+		if random.IntN(3) == 0 {
+			at := random.Int64N(p.Heal - allocator.Second)
+			p.Acts = append(p.Acts, Act{Do: Pause, At: at, Region: r, Node: random.IntN(2), Peer: -1,
+				For: min(random.Int64N(60*allocator.Second), p.Heal-at-1)})
 		}
 	}
 }
@@ -137,11 +169,30 @@ func (p *proxy) happens() {
 			p.demand = 1000 * p.random.Int64N(2*int64(p.b.limit.policy.Limit))
 		case chance < 6:
 			p.down()
+			if p.random.IntN(2) == 0 { // it goes on at another node in the same moment
+				p.connect()
+			}
+		case p.starves():
 		case p.hangs && p.pausing < w.now:
 			p.pause(p.random.Int64N(30 * allocator.Second))
 		}
 		p.happens()
 	})
+}
+
+// starves starves the node of the Envoy's stream now and then: it reads no reports for up to half a
+// minute, or sends none of its assignments.
+func (p *proxy) starves() bool {
+	if !p.up() || p.random.IntN(2) == 0 {
+		return false
+	}
+	until := p.w.now + p.random.Int64N(30*allocator.Second)
+	if p.random.IntN(3) > 0 {
+		p.node.starved = max(p.node.starved, until)
+	} else {
+		p.node.mute = max(p.node.mute, until)
+	}
+	return true
 }
 
 // pause stops the Envoy for a while. What it may admit too much then is a printed term.
@@ -228,11 +279,22 @@ func (p *proxy) sends(m *rlqsv3.RateLimitQuotaUsageReports) {
 		return
 	}
 	s, usages := p.stream, usagesOf(m)
-	p.node.at(p.arrival(0), func() {
+	p.reads(p.node, p.arrival(0), func() {
 		if s == p.stream {
 			s.Report(usages)
 			p.node.assign()
 		}
+	})
+}
+
+// reads has a node read a message of the Envoy's at a time, or when it reads again.
+func (p *proxy) reads(n *node, at int64, read func()) {
+	n.at(at, func() {
+		if p.w.now < n.starved {
+			p.reads(n, n.starved, read)
+			return
+		}
+		read()
 	})
 }
 
@@ -247,7 +309,7 @@ func (p *proxy) up() bool {
 // connect opens a stream to a node of the region.
 func (p *proxy) connect() bool {
 	n := p.r.nodes[p.random.IntN(len(p.r.nodes))]
-	if n.live == nil {
+	if n.live == nil || p.w.now < max(n.starved, n.paused) { // the first report of a stream is on time
 		return false
 	}
 	s, err := n.live.Envoys().Open(p.w.limits[0].policy.Domain)
@@ -291,6 +353,9 @@ func (n *node) assign() {
 
 // take has the Envoys of a node take what it has for them.
 func (n *node) take() {
+	if n.w.now < n.mute {
+		return
+	}
 	for _, p := range n.w.envoys {
 		if p.node != n || !p.up() {
 			continue
@@ -318,7 +383,8 @@ func (w *world) checkProxies() {
 func usagesOf(m *rlqsv3.RateLimitQuotaUsageReports) (all []envoys.Usage) {
 	for _, u := range m.GetBucketQuotaUsages() {
 		all = append(all, envoys.Usage{ID: u.GetBucketId().GetBucket(),
-			Allowed: u.GetNumRequestsAllowed(), Denied: u.GetNumRequestsDenied()})
+			Allowed: u.GetNumRequestsAllowed(), Denied: u.GetNumRequestsDenied(),
+			Elapsed: u.GetTimeElapsed().GetSeconds()})
 	}
 	return all
 }

@@ -48,6 +48,8 @@ type node struct {
 	// clock stands still, µs.
 	asleep, slept int64
 	stalled       []func()
+	starved       int64                 // until when it reads no report of an Envoy
+	mute          int64                 // until when it sends none an assignment
 	pauses        int                   // how often its machine stood still
 	deciding      map[*request]struct{} // requests that wait for its store's answer
 	trips         []trips               // to each server of its store

@@ -36,6 +36,7 @@ const (
 type Usage struct {
 	ID              map[string]string
 	Allowed, Denied uint64 // requests
+	Elapsed         int64  // whole seconds since the Envoy's last report of the id, rounded down
 }
 
 // Assignment is what an Envoy is told of one bucket id: to admit Rate tokens a second, and Burst
@@ -233,7 +234,7 @@ const (
 func (s *Stream) read(current *rules.Rules, left room, u Usage) (r assign.Report, why string) {
 	var memory [MaxIDBytes]byte
 	key := appendKey(memory[:0], u.ID)
-	r = assign.Report{Allowed: units(u.Allowed), Denied: units(u.Denied)}
+	r = assign.Report{Allowed: units(u.Allowed), Denied: units(u.Denied), Elapsed: u.Elapsed}
 	before, again := s.find(key)
 	switch {
 	case again:
@@ -371,7 +372,10 @@ func (s *Stream) Take() (all []Assignment) {
 			all = append(all, Assignment{ID: idOf(key), Abandon: true})
 		case now-q.at > sendWithin:
 			a.counts.late.Inc()
+			a.machine.Unsent(a.now(), s.number, key)
+			a.soon()
 		case s.ids[key] != nil:
+			a.machine.Sent(a.now(), s.number, key)
 			all = append(all, Assignment{ID: idOf(key), Rate: q.send.Rate,
 				Burst: int64(q.send.Burst), TTL: q.send.TTL})
 		}

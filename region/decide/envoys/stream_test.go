@@ -254,3 +254,78 @@ func TestKeysOfIDs(t *testing.T) {
 		}
 	})
 }
+
+// generous is a store that gives all that is asked for.
+type generous struct {
+	mute
+	elapsed func() time.Duration
+}
+
+func (generous) Charge(context.Context, *rules.Rules, *rules.Applied, quantity.Units) bool {
+	return true
+}
+
+// now is the store's time, which goes on as the assigner's.
+func (g generous) now() quantity.StoreTime {
+	return quantity.StoreTime(time.Unix(1_800_000_000, 0).Add(g.elapsed()).UnixMicro())
+}
+
+func (g generous) Assign(_ context.Context, _ []*exchange.Bucket, calls []algorithms.Assign) []algorithms.Assigned {
+	all := make([]algorithms.Assigned, len(calls))
+	for i, c := range calls {
+		all[i].Status, all[i].Now = algorithms.StatusOK, g.now()
+		all[i].Held, all[i].Returned = max(c.Held, c.Known), c.Returned
+	}
+	return all
+}
+
+// TestWhatWasNotSentWasNotAssigned: an assignment that waited for too long is not sent. The Envoy still
+// has the one before, and is told anew at once.
+func TestWhatWasNotSentWasNotAssigned(t *testing.T) {
+	a, at := newAssigner(t), time.Second
+	elapsed := func() time.Duration { return at }
+	store := generous{a.config.Rights.(mute), elapsed}
+	a.config.Rights, a.config.Limiter, a.config.Elapsed = store, store, elapsed
+	a.config.Now = func() time.Time { return time.Unix(1_800_000_000, 0).Add(at) }
+	s := opened(t, a)
+	step := func() {
+		at += 100 * time.Millisecond
+		a.CarryOut(t.Context(), a.Step())
+	}
+	var has Assignment // the Envoy
+	take := func(steps int) {
+		for range steps {
+			step()
+			for _, one := range s.Take() {
+				has = one
+			}
+		}
+	}
+	report := func(each, elapsed int64) {
+		s.Report([]Usage{{ID: map[string]string{"account": "7"}, Allowed: uint64(each * elapsed), Elapsed: elapsed}})
+	}
+	report(1, 0)
+	for range 4 { // until its demand is known
+		take(50)
+		report(400, 5)
+	}
+	take(50)
+	before := has
+	if before.Rate < 400 {
+		t.Fatalf("it is assigned %+v", before)
+	}
+	report(20, 5)
+	for tries := 0; len(s.order) == 0; tries++ {
+		if step(); tries > 20 {
+			t.Fatal("it is to be told nothing new")
+		}
+	}
+	at += sendWithin + time.Millisecond
+	if all := s.Take(); len(all) != 0 {
+		t.Fatalf("after %v it is told %v", sendWithin, all)
+	}
+	take(3)
+	if has.Rate >= before.Rate/2 {
+		t.Errorf("it still has %+v", has)
+	}
+}

@@ -115,7 +115,8 @@ func usagesOf(m *rlqsv3.RateLimitQuotaUsageReports) []envoys.Usage {
 	all := make([]envoys.Usage, 0, len(m.GetBucketQuotaUsages()))
 	for _, u := range m.GetBucketQuotaUsages() {
 		all = append(all, envoys.Usage{ID: u.GetBucketId().GetBucket(),
-			Allowed: u.GetNumRequestsAllowed(), Denied: u.GetNumRequestsDenied()})
+			Allowed: u.GetNumRequestsAllowed(), Denied: u.GetNumRequestsDenied(),
+			Elapsed: u.GetTimeElapsed().GetSeconds()})
 	}
 	return all
 }

@@ -72,7 +72,8 @@ KEEPS is what each region does not lend: it admits that although the limit is us
   live-copy      an older copy of a Redis was put back while it ran, as from a snapshot of its machine
   key-deleted    one bucket was deleted (DEL) or evicted, or ended while its Redis' clock was ahead
   local          nodes cannot reach the Redis of their region and decide alone, while others still reach it
-  late-envoy     Envoys take what they are assigned later than a second after it was sent, as after a pause
+  late-envoy     Envoys take what they are assigned later than a second after it was sent, as after a pause; or all
+                 reports of a stream come as late, from the first on
   clocks-apart   the clocks of two regions' Redis differ: labelled windows stay exact, real time does not
   clock-back     the clock of a Redis steps back; or it is ahead by d when the Redis loses its data, and it is right
                  again when a node opens it that had not heard of that, nor any node that it reaches; or

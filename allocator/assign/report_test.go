@@ -101,3 +101,37 @@ func TestASilentEnvoyKeepsWhatItHas(t *testing.T) {
 		t.Errorf("%d are held for nobody", held)
 	}
 }
+
+// TestALateReportEndsNoAssignment: what an assignment had that was replaced comes free when a report was
+// sent after the Envoy took the next, and not when one comes that was sent before.
+func TestALateReportEndsNoAssignment(t *testing.T) {
+	for name, c := range map[string]struct {
+		late  int // seconds
+		holds bool
+	}{"on time": {0, false}, "four seconds late": {4, true}} {
+		t.Run(name, func(t *testing.T) {
+			s := newScripted()
+			s.report(0, 1)
+			s.run(5)
+			for range 4 {
+				s.report(2000, 0)
+				s.run(5)
+			}
+			s.report(2000, 0)
+			s.run(4)
+			s.m.Allot(s.now, map[string]quantity.Units{"b": 100})
+			if sends := s.run(1); len(sends) != 1 || sends[0].Rate > 100 {
+				t.Fatalf("it is sent %v", sends)
+			}
+			s.run(4)
+			sent := s.now.Add(int64(-c.late) * second)
+			elapsed := sent.Sub(s.reported) / second
+			s.reported = sent
+			s.m.Reported(s.now, 1, []Report{{Key: "k", Buckets: []*Bucket{s.bucket}, Allowed: 2000, Elapsed: elapsed}})
+			s.run(1)
+			if held := s.held(); (held >= 400) != c.holds {
+				t.Errorf("%d a second are held, where the Envoy may have had 400", held)
+			}
+		})
+	}
+}

@@ -428,17 +428,25 @@ func (w *world) admit(units float64) {
 	w.least = min(w.least, w.pooled)
 }
 
-// cut ends the stream of an Envoy, at both ends.
+// cut ends the stream of an Envoy, at both ends. The node hears of it behind the reports that it has not
+// read yet.
 func (w *world) cut(e *worldEnvoy) {
 	if e.node == nil {
 		return
 	}
 	n, stream := e.node, e.stream
 	e.node = nil
-	w.later(second/10, func() {
-		if _, open := n.streams[stream]; open {
-			delete(n.streams, stream)
-			n.machine.Ended(w.nodeTime(n), stream)
-		}
-	})
+	w.later(second/10, func() { w.hear(n, stream) })
+}
+
+// hear has a node hear that a stream is over, as soon as it reads anything.
+func (w *world) hear(n *worldNode, stream Stream) {
+	if until := max(n.deaf, n.stopped); w.now < until {
+		w.queue = append(w.queue, message{until, func() { w.hear(n, stream) }})
+		return
+	}
+	if _, open := n.streams[stream]; open {
+		delete(n.streams, stream)
+		n.machine.Ended(w.nodeTime(n), stream)
+	}
 }

@@ -46,6 +46,7 @@ func main() {
 	})
 	flag.Uint64Var(&h.LuaEvery, "lua-every", 0, "one seed of so many is decided by the Lua scripts; 0: none")
 	flag.BoolVar(&h.Wider, "wider", false, "the wider draw")
+	flag.BoolVar(&h.Tight, "tight", false, "the tight draw")
 	flag.BoolVar(&h.Envoys, "envoys", false, "Envoys are assigned parts of the only limit")
 	flag.BoolVar(&h.Varied, "varied", false, "limits say what the other draws leave out, charges are settled, and buckets reset")
 	flag.BoolVar(&h.Owing, "owing", false, "limits are charged costs that are known only afterwards")

@@ -15,9 +15,9 @@ const (
 	headroom, chance = 8, 32
 	// maxRate bounds rates: an Envoy cannot be told more.
 	maxRate = 1<<32 - 1
-	// newcomers is the part of the region's rate that all Envoys of unknown demand get together: a
-	// quarter.
-	newcomers = 4
+	// newcomers is the part that all Envoys of unknown demand get together of what the others do not
+	// need of the region's rate: a half.
+	newcomers = 2
 )
 
 // wanted is what one share needs and wants of a pool, and what it gets.
@@ -33,36 +33,32 @@ type wanted struct {
 // the store for.
 func (m *Machine) aim(now quantity.NodeTime, p *pool) {
 	m.wants = m.wants[:0]
-	fresh := int64(0)
-	for _, s := range p.shares {
-		if !s.measured && !s.gone {
-			fresh++
-		}
-	}
+	first := p.firstRate()
 	p.wanted, p.admitted, p.denied = 0, 0, 0
 	needed := int64(0)
 	for _, s := range p.shares {
 		if s.gone || s.silent(now) || !slices.Contains(s.pools, p) {
 			continue
 		}
-		need, want := s.want(p.rateOf(p.Entitlement) / int64(m.nodes) / newcomers / max(fresh, 1))
+		need, want := s.want(first)
 		p.wanted += want
 		if s.measured && s.demand > 0 {
 			needed += 1000 * need
 		}
 		p.admitted += s.admitted
-		p.denied += s.denied + s.hidden
+		p.denied += s.denied + max(s.hidden, 0)
 		m.wants = append(m.wants, wanted{share: s, need: need, want: want})
 	}
 	// Other regions leave as much as the Envoys need, which is a little more than their demand.
 	p.admitted += max(needed-p.admitted-p.denied, 0)
 	p.wanted = max(p.allotted(p.wanted), min(p.wanted, floor*int64(len(m.wants))))
-	left := fill(m.wants, min(p.rate(now), p.wanted))
+	p.given = min(p.rate(now), p.wanted)
+	left := fill(m.wants, p.given)
 	p.short = false
 	for i := range m.wants {
 		w := &m.wants[i]
 		last := w.share.last(now)
-		p.short = p.short || w.get < w.need || last != nil && last.rate < w.need
+		p.short = p.short || lacks(w.get, w.need) || last != nil && lacks(last.rate, w.need)
 		w.all = w.want
 		w.need, w.want = w.want-w.get, w.get
 	}
@@ -76,14 +72,32 @@ func (m *Machine) aim(now quantity.NodeTime, p *pool) {
 	}
 }
 
-// want returns the rates that a share needs and wants. first is that of an Envoy whose demand is
-// not known.
+// firstRate returns the rate of each Envoy whose demand is not known.
+func (p *pool) firstRate() int64 {
+	fresh, free := int64(0), p.rateOf(p.Entitlement)
+	for _, s := range p.shares {
+		if need, _ := s.want(0); s.measured {
+			free -= need
+		} else if !s.gone {
+			fresh++
+		}
+	}
+	return max(free, 0) / newcomers / max(fresh, 1)
+}
+
+// lacks reports whether a rate is plainly less than what is needed.
+func lacks(rate, need int64) bool { return need-rate > rate/soonBy }
+
+// want returns the rates that a share needs, by what its demand probably is by now, and wants. first
+// is that of an Envoy whose demand is not known.
 func (s *share) want(first int64) (need, want int64) {
 	if !s.measured {
 		return floor, max(first, floor)
 	}
-	need = min(max((s.demand+s.demand/chance+999)/1000, floor), maxRate)
-	return need, min(max((s.demand+s.demand/headroom+999)/1000, need), maxRate)
+	probable := s.demand + s.hidden
+	most := max(s.demand, probable)
+	need = min(max((probable+probable/chance+999)/1000, floor), maxRate)
+	return need, min(max((most+most/headroom+999)/1000, need), maxRate)
 }
 
 // rate returns the tokens a second that the node holds of the current cell.

@@ -26,6 +26,7 @@
 //	pool.go      what the node holds of one bucket, cell by cell
 //	share.go     one Envoy's part of a bucket: its demand, and what was assigned to it
 //	proof.go     when a report was sent
+//	demand.go    what an Envoy probably wants by now
 //	aim.go       how much each Envoy should have
 //	window.go    units of a fixed window, each of which is spent once
 //	purse.go     tokens paid for in advance

@@ -41,7 +41,8 @@ type pool struct {
 	planned   quantity.NodeTime // when it was planned last
 	told      bool              // the demand that was told last was above 0
 	wanted    int64             // the sum of what all shares want
-	short     bool              // some get less than they need
+	given     int64             // the sum of what they get
+	short     bool              // some get plainly less than they need
 	unpaid    bool              // the last plan lacked tokens for a burst
 	allotment rightsBound
 	// excess is by how many tokens the assignments exceed the bucket's part, not counting those
@@ -209,11 +210,16 @@ func (p *pool) forget(now quantity.NodeTime) (expired int64) {
 func (p *pool) hold(now quantity.NodeTime, all []Hold) []Hold {
 	for i := range p.cells {
 		c := &p.cells[i]
-		if opens, _ := p.opens(c.cell); now < c.again || p.known() && opens > now.Add(holdAhead) {
+		want, least := p.wants(c)
+		if opens, _ := p.opens(c.cell); p.known() && opens > now.Add(holdAhead) {
+			continue
+		} else if now < c.again {
+			if c.own() < want && c.rest == 0 {
+				p.due = min(p.due, c.again)
+			}
 			continue
 		}
 		c.asked = false
-		want, least := p.wants(c)
 		h := Hold{p.ID, c.cell, c.held, c.held, max(c.returned, c.returning), p.keeps()}
 		switch own := c.own(); {
 		case !c.read: // only asks what is there
@@ -286,7 +292,7 @@ func (m *Machine) Held(now quantity.NodeTime, h Held) {
 			c.read, c.ghost, c.again = true, h.Held-h.Returned, now
 			p.due = now
 		}
-		if h.Held > c.held { // there may be somebody to give it to
+		if h.Held > c.held || c.rest == retryAfter { // somebody may wait for it
 			p.due = now
 		}
 		c.held, c.returned = max(c.held, h.Held), max(c.returned, h.Returned)

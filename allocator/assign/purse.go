@@ -64,7 +64,7 @@ func (p *pool) fill(now quantity.NodeTime, nodes quantity.Units) Charge {
 	if p.Counted || now < p.purse.again {
 		return Charge{}
 	}
-	room := p.part(nodes) - p.burstOut() - p.purse.tokens
+	room := p.roomForTokens(nodes)
 	if !p.needsPurse(nodes) || room <= 0 {
 		return Charge{}
 	}
@@ -74,6 +74,11 @@ func (p *pool) fill(now quantity.NodeTime, nodes quantity.Units) Charge {
 	}
 	p.purse.again = now.Add(answerWithin)
 	return Charge{p.ID, units}
+}
+
+// roomForTokens returns how many tokens may be charged for the purse.
+func (p *pool) roomForTokens(nodes quantity.Units) quantity.Units {
+	return p.part(nodes) - p.burstOut() - p.purse.tokens
 }
 
 // needsPurse reports whether a share wants an assignment and the purse runs low.
@@ -107,7 +112,7 @@ func (m *Machine) Charged(now quantity.NodeTime, c Charge, charged bool) {
 // usualBurst returns the tokens that an assignment of a rate gets if the purse has them: its part of half of
 // the node's.
 func (p *pool) usualBurst(rate int64, nodes quantity.Units) quantity.Units {
-	return max(p.part(nodes)/2*quantity.Units(rate)/quantity.Units(max(p.wanted, rate, 1)), 1)
+	return max(p.part(nodes)/2*quantity.Units(rate)/quantity.Units(max(p.given, rate, 1)), 1)
 }
 
 // afford returns the tokens for a new assignment of a rate, 0 if there is not one. Half of the

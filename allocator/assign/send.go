@@ -15,21 +15,23 @@ const (
 	// changeEvery is the least time between two changes of an assignment. Each change starts a full
 	// token bucket, which costs its burst.
 	changeEvery = ReportEvery - second/2
-	// changeSoon is that time if others wait for what the assignment gives up, or if it grows by
-	// more than 1/soonBy, a quarter.
-	changeSoon = 2 * second
+	// changeSoon is that time if other nodes or regions wait for what the assignment gives up, or if
+	// it changes by more than 1/soonBy, a quarter.
+	changeSoon = second
 	soonBy     = 4
 	// changeBy is the least change of an assignment: 1/changeBy of its rate, a tenth.
 	changeBy = 10
-	// poorBy is how many times as many tokens as an assignment has are worth a change by themselves.
-	poorBy = 4
+	// unevenBy is how many times as many tokens as an assignment has, or how many times fewer, are
+	// worth a change by themselves.
+	unevenBy = 4
 )
 
-// send appends the assignments of a bucket that are to be sent. Those that shrink go first.
+// send appends the assignments of a bucket that are to be sent, one of each share. Those that shrink go
+// first.
 func (m *Machine) send(now quantity.NodeTime, p *pool) {
 	for _, grow := range []bool{false, true} {
 		for _, s := range p.shares {
-			if s.gone || s.silent(now) || !slices.Contains(s.pools, p) || !s.ready() {
+			if s.gone || s.silent(now) || s.changed == now || !slices.Contains(s.pools, p) || !s.ready() {
 				continue
 			}
 			last := s.last(now)
@@ -55,7 +57,11 @@ func (m *Machine) assign(now quantity.NodeTime, s *share, last *grant) {
 		return
 	}
 	target := s.target()
-	if last != nil && !s.mayChange(now, last, target) && !m.poor(now, s, last) {
+	uneven := last != nil && m.uneven(now, s, last)
+	if uneven {
+		target = min(target, last.rate)
+	} else if last != nil && !s.mayChange(now, last, target) {
+		s.wait(now, last, target)
 		if last.ends > now.Add(renewBefore) {
 			return
 		}
@@ -64,12 +70,21 @@ func (m *Machine) assign(now quantity.NodeTime, s *share, last *grant) {
 		}
 	}
 	rate, ttl := m.fit(now, s, target)
-	if rate < 1 || last != nil && !s.better(now, last, rate, ttl) && !m.poor(now, s, last) {
+	if rate < 1 || last != nil && !uneven && !s.better(now, last, rate, ttl) {
 		return
 	}
-	must := last == nil || last.ends <= now.Add(renewBefore) || rate < last.rate && s.bound()
+	must := last == nil || last.ends <= now.Add(renewBefore) || rate <= last.rate
 	if !m.change(now, s, rate, ttl, must) && must && last != nil {
 		m.renew(now, s, last)
+	}
+}
+
+// wait has the share planned when its assignment may be changed to a target, if that is to be.
+func (s *share) wait(now quantity.NodeTime, last *grant, target int64) {
+	if at := s.changes(last, target); s.differs(last, target) && at > now {
+		for _, p := range s.pools {
+			p.due = min(p.due, at)
+		}
 	}
 }
 
@@ -80,15 +95,19 @@ func (s *share) better(now quantity.NodeTime, last *grant, rate, ttl int64) bool
 	return rate != last.rate && (lasts || s.mayChange(now, last, rate))
 }
 
-// poor reports whether an assignment has less than 1/poorBy of the usual tokens, there are as many by now, and it is due
-// to change. It had to be sent when hardly a token was left, and the Envoy loses requests that come together.
-func (m *Machine) poor(now quantity.NodeTime, s *share, last *grant) bool {
+// uneven reports whether an assignment that is due to change has so few or so many tokens that it is
+// worth a change by itself. One had to be sent when hardly a token was left, and its Envoy loses
+// requests that come together: there are enough by now. Another has what was usual before, and
+// leaves none for others.
+func (m *Machine) uneven(now quantity.NodeTime, s *share, last *grant) bool {
 	if now.Sub(s.changed) < changeEvery {
 		return false
 	}
 	for _, p := range s.pools {
 		usual := p.usualBurst(last.rate, m.nodes)
-		if p.Counted || usual < poorBy*last.burst || p.afford(last.rate, m.nodes, false) < usual {
+		few := usual >= unevenBy*last.burst && p.afford(last.rate, m.nodes, false) >= usual
+		many := last.burst >= unevenBy*usual && p.roomForTokens(m.nodes) < usual
+		if p.Counted || !few && !many {
 			return false
 		}
 	}
@@ -100,29 +119,41 @@ func (s *share) bound() bool {
 	return slices.ContainsFunc(s.pools, func(p *pool) bool { return p.allotment.bound })
 }
 
+// short reports whether an Envoy plainly lacks something of what the share draws on.
+func (s *share) short() bool {
+	return slices.ContainsFunc(s.pools, func(p *pool) bool { return p.short })
+}
+
 // mayChange reports whether an assignment is to be changed to a target.
 func (s *share) mayChange(now quantity.NodeTime, last *grant, target int64) bool {
-	every := int64(changeEvery)
-	if target < last.rate && s.bound() || target-last.rate > last.rate/soonBy {
-		every = changeSoon
-	}
-	return s.differs(last, target) && now.Sub(s.changed) >= every &&
+	return s.differs(last, target) && now >= s.changes(last, target) &&
 		(target < last.rate || !s.asks())
 }
 
-// asks reports whether a Hold for more of a bucket of this share is under way. The share grows once
-// its answer has come, and not by a little before.
+// changes returns when an assignment may be changed to a target.
+func (s *share) changes(last *grant, target int64) quantity.NodeTime {
+	if target < last.rate && s.bound() ||
+		max(target-last.rate, last.rate-target) > last.rate/soonBy {
+		return s.changed.Add(changeSoon)
+	}
+	return s.changed.Add(changeEvery)
+}
+
+// asks reports whether a Hold for more of a bucket of this share is under way, not counting one that
+// is sent again because the store had too little. The share grows once its answer has come, and not
+// by a little before.
 func (s *share) asks() bool {
 	return slices.ContainsFunc(s.pools, func(p *pool) bool {
-		return slices.ContainsFunc(p.cells, func(c cell) bool { return c.asked && c.read })
+		return slices.ContainsFunc(p.cells,
+			func(c cell) bool { return c.asked && c.read && c.rest == 0 })
 	})
 }
 
 // differs reports whether a rate is so different from an assignment's that it is worth a change.
-// Half the difference suffices if another Envoy lacks what this one gives up.
+// Half the difference suffices while an Envoy plainly lacks something.
 func (s *share) differs(last *grant, rate int64) bool {
 	by := last.rate / changeBy
-	if rate < last.rate && slices.ContainsFunc(s.pools, func(p *pool) bool { return p.short }) {
+	if s.short() {
 		by /= 2
 	}
 	return max(rate-last.rate, last.rate-rate) >= max(by, 1)

@@ -25,9 +25,11 @@ type share struct {
 	demand   int64 // thousandths of a token a second, denied ones included
 	// admitted and denied are what the last report said, in thousandths of a unit a second.
 	admitted, denied int64
-	// hidden is demand that the last report may not show yet, in the same unit. Other regions hear
-	// of it, so that they shrink once and not twice.
+	// hidden is demand that the last report may not show yet, in the same unit; negative: demand
+	// that it shows and that is over by now. Other regions hear of what is missing, so that they
+	// shrink once and not twice.
 	hidden  int64
+	covers  int64          // the time that the last report tells of
 	counted quantity.Units // denied units of the last report that count as demand
 	// unread is what was admitted and denied in reports that came too soon to tell a rate.
 	unread [2]quantity.Units
@@ -79,18 +81,22 @@ func (s *share) report(now quantity.NodeTime, elapsed int64, allowed, denied qua
 	if since < second/2 {
 		return
 	}
-	before, known := s.demand, s.measured
+	before, known := *s, s.measured
+	if known && max(since-ReportEvery, ReportEvery-since) < Late {
+		since = ReportEvery // that it came sooner or later says more of the way than of the Envoy
+	}
 	allowed, denied = s.unread[0], s.unread[1]
 	s.reportedAt, s.measured, s.unread = now, true, [2]quantity.Units{}
-	s.counted = allocator.CountedDenials(denied, reportGrowth*s.counted,
-		reportGrowth*max(allowed, usualDenials))
+	s.counted = max(min(denied, s.usual(since)),
+		allocator.CountedDenials(denied, reportGrowth*s.counted, reportGrowth*allowed))
 	s.admitted = milli(allowed, since)
 	s.denied = milli(s.counted, since)
-	s.demand, s.hidden = s.admitted+s.denied, 0
-	if growth := s.demand - before; known && s.denied > 0 && growth > before/2 {
-		s.hidden = growth // the step came at some moment between two reports: midway, on average
+	s.demand, s.hidden, s.covers = s.admitted+s.denied, 0, since
+	if known && before.covers > ReportEvery/2 {
+		s.hidden = s.step(before.demand, before.denied)
 	}
-	if known && max(s.demand-before, before-s.demand) <= before/changeBy {
+	if differs := max(s.demand-before.demand, before.demand-s.demand); known && !s.short() &&
+		differs <= before.demand/changeBy {
 		return // the next plan is soon enough
 	}
 	for _, p := range s.pools {
@@ -99,8 +105,6 @@ func (s *share) report(now quantity.NodeTime, elapsed int64, allowed, denied qua
 }
 
 const (
-	// usualDenials is how many denied units of a report always count as demand.
-	usualDenials = 50
 	// reportGrowth is how many times as fast counted denials may grow from report to report as from
 	// tick to tick: after a step of demand two reports must tell it.
 	reportGrowth = 4

@@ -172,11 +172,11 @@ func (m *Machine) more(now quantity.NodeTime, p *pool, c *cell, s *share, rate i
 	return int64(max(p.afford(rate, m.nodes, true), 1)) + most(rate, length)
 }
 
-// next returns when a bucket is planned next if nothing happens. Envoys of a window may be waiting
-// for the next window.
+// next returns when a bucket is planned next if nothing happens. Envoys may be waiting for the next
+// cell.
 func (p *pool) next(now quantity.NodeTime) quantity.NodeTime {
 	next := now.Add(planEvery)
-	if p.Counted && p.known() {
+	if p.known() {
 		for i := range p.cells {
 			if _, opens := p.opens(p.cells[i].cell); opens > now {
 				next = min(next, opens)

@@ -18,6 +18,20 @@ func TestEnvoysSeedsHold(t *testing.T) {
 	}
 }
 
+// TestTightEnvoysComeNear: no seed breaks an invariant in which Envoys and callers of the stores ask for
+// more than there is all the time, and nodes are starved or stand still. A quarter of the buckets come
+// within a tenth of their limit.
+func TestTightEnvoysComeNear(t *testing.T) {
+	tally := holds(t, Hunt{Config: Config{Envoys: true, Tight: true}, Seeds: suite.Short[uint64](12, 40)})
+	near := tally.Counts.Tightness
+	if near.Exact < 10 || 4*near.Tenth < near.Exact {
+		t.Errorf("%d of %d buckets come within a tenth of their limit", near.Tenth, near.Exact)
+	}
+	if tally.Counts.Proxied < 100*int64(tally.Seeds) {
+		t.Errorf("Envoys admitted %d requests in %d seeds: too few to say anything", tally.Counts.Proxied, tally.Seeds)
+	}
+}
+
 // TestEnvoysLuaDecidesAsTwins: the scripts and their twin give the same run when Envoys are
 // assigned parts of a limit.
 func TestEnvoysLuaDecidesAsTwins(t *testing.T) {

@@ -88,8 +88,8 @@ func (p *pool) firstRate() int64 {
 // lacks reports whether a rate is plainly less than what is needed.
 func lacks(rate, need int64) bool { return need-rate > rate/soonBy }
 
-// want returns the rates that a share needs, by what its demand probably is by now, and wants. first
-// is that of an Envoy whose demand is not known.
+// want returns the rates that a share needs, by what its demand probably is by now, and wants.
+// first is that of an Envoy whose demand is not known.
 func (s *share) want(first int64) (need, want int64) {
 	if !s.measured {
 		return floor, max(first, floor)

@@ -95,8 +95,8 @@ func (s *share) better(now quantity.NodeTime, last *grant, rate, ttl int64) bool
 	return rate != last.rate && (lasts || s.mayChange(now, last, rate))
 }
 
-// uneven reports whether an assignment that is due to change has so few or so many tokens that it is
-// worth a change by itself. One had to be sent when hardly a token was left, and its Envoy loses
+// uneven reports whether an assignment that is due to change has so few or so many tokens that it
+// is worth a change by itself. One had to be sent when hardly a token was left, and its Envoy loses
 // requests that come together: there are enough by now. Another has what was usual before, and
 // leaves none for others.
 func (m *Machine) uneven(now quantity.NodeTime, s *share, last *grant) bool {
@@ -139,9 +139,9 @@ func (s *share) changes(last *grant, target int64) quantity.NodeTime {
 	return s.changed.Add(changeEvery)
 }
 
-// asks reports whether a Hold for more of a bucket of this share is under way, not counting one that
-// is sent again because the store had too little. The share grows once its answer has come, and not
-// by a little before.
+// asks reports whether a Hold for more of a bucket of this share is under way, not counting one
+// that is sent again because the store had too little. The share grows once its answer has come,
+// and not by a little before.
 func (s *share) asks() bool {
 	return slices.ContainsFunc(s.pools, func(p *pool) bool {
 		return slices.ContainsFunc(p.cells,

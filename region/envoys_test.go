@@ -158,7 +158,8 @@ func messageOf(all []envoys.Assignment) *rlqsv3.RateLimitQuotaResponse {
 func usagesIn(m *rlqsv3.RateLimitQuotaUsageReports) (all []envoys.Usage) {
 	for _, u := range m.GetBucketQuotaUsages() {
 		all = append(all, envoys.Usage{ID: u.GetBucketId().GetBucket(),
-			Allowed: u.GetNumRequestsAllowed(), Denied: u.GetNumRequestsDenied()})
+			Allowed: u.GetNumRequestsAllowed(), Denied: u.GetNumRequestsDenied(),
+			Elapsed: u.GetTimeElapsed().GetSeconds()})
 	}
 	return all
 }

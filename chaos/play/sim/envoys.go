@@ -145,11 +145,16 @@ func (p *proxy) request() {
 
 func (p *proxy) id() map[string]string { return p.w.plan.descriptors(p.w.plan.Keys[p.b.key]) }
 
-// admits passes an admission on to the judge, by the time of the region's store.
+// admits passes an admission on to the judge, by the time of the region's store. While that stands still,
+// as after a loss until its clock has come as far, the Envoy goes on by its own: what it admits of a
+// bucket then is a printed term.
 func (p *proxy) admits() {
 	p.number++
 	at := p.r.storeTime()
 	p.w.counts.Proxied++
+	if p.b.limit.kind() == algorithms.TokenBucket && at > p.r.clock() {
+		p.b.allow(p.r, 1, p.r.name+"'s time stands still", false)
+	}
 	p.b.judge.Record(oracle.Answer{Bucket: p.w.plan.Keys[p.b.key], Region: p.r.name, Node: p.name,
 		Sequence: p.number, Cost: 1, Outcome: oracle.Admitted, At: int64(at),
 		Cell: p.b.limit.rule.CellOf(int64(at)), Sent: p.w.judgeTime(), Seen: p.w.judgeTime()})

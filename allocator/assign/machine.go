@@ -304,7 +304,7 @@ func (m *Machine) plan(now quantity.NodeTime, at quantity.StoreTime, p *pool) {
 // until they end. Nothing more is assigned before the store gives rights anew.
 func (m *Machine) Forget(now quantity.NodeTime) {
 	for _, p := range m.order {
-		p.cells, p.first, p.purse, p.due = nil, 0, purse{}, now
+		p.cells, p.first, p.purse, p.due, p.forgot = nil, 0, purse{}, now, now
 	}
 	for _, s := range m.seen {
 		*s = sight{}

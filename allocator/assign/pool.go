@@ -36,6 +36,8 @@ type pool struct {
 	first quantity.Cell // the first cell that the node asked about
 	seen  *sight        // of its store, which others have too
 	purse purse
+	// forgot is when the store lost what it held last. Tokens that were paid for before are lost.
+	forgot quantity.NodeTime
 
 	due       quantity.NodeTime // when it is planned next
 	planned   quantity.NodeTime // when it was planned last

@@ -15,6 +15,8 @@ type scripted struct {
 	bucket   *Bucket
 	now      quantity.NodeTime
 	reported quantity.NodeTime // when it reported last
+	// holdsBack says that the driver has sent nothing yet.
+	holdsBack bool
 }
 
 func newScripted() *scripted {
@@ -46,7 +48,9 @@ func (s *scripted) run(seconds int) (sends []Send) {
 			s.m.Charged(s.now, c, true)
 		}
 		for _, one := range out.Sends {
-			s.m.Sent(s.now, one.Stream, one.Key)
+			if !s.holdsBack {
+				s.m.Sent(s.now, one.Stream, one.Key)
+			}
 		}
 		sends = append(sends, out.Sends...)
 	}
@@ -131,6 +135,31 @@ func TestALateReportEndsNoAssignment(t *testing.T) {
 			s.run(1)
 			if held := s.held(); (held >= 400) != c.holds {
 				t.Errorf("%d a second are held, where the Envoy may have had 400", held)
+			}
+		})
+	}
+}
+
+// TestTokensOfWhatWasNotSent: the tokens of an assignment that was not sent go back to the purse, unless
+// the store has lost meanwhile what was paid for them.
+func TestTokensOfWhatWasNotSent(t *testing.T) {
+	for name, lost := range map[string]bool{"kept": false, "lost": true} {
+		t.Run(name, func(t *testing.T) {
+			s := newScripted()
+			s.holdsBack = true
+			s.report(0, 1)
+			sends := s.run(1)
+			if len(sends) != 1 {
+				t.Fatalf("it is to be sent %v", sends)
+			}
+			if lost {
+				s.m.Forget(s.now.Add(second / 10))
+			}
+			before, _ := s.m.View(s.now, "b", 0)
+			s.m.Unsent(s.now.Add(second/5), sends[0].Stream, sends[0].Key)
+			after, _ := s.m.View(s.now, "b", 0)
+			if back := after.Purse - before.Purse; (back == sends[0].Burst) == lost || lost && back != 0 {
+				t.Errorf("%d tokens go back of %d", back, sends[0].Burst)
 			}
 		})
 	}

@@ -206,14 +206,17 @@ func (s *share) unsentLast() {
 	s.changed = 0
 }
 
-// withdraw forgets the assignments that were not sent. Their tokens go back.
+// withdraw forgets the assignments that were not sent. Their tokens go back, but for those that a store
+// has lost since.
 func (s *share) withdraw() {
 	s.grants = slices.DeleteFunc(s.grants, func(g grant) bool {
 		if g.told > 0 {
 			return false
 		}
 		for _, p := range g.pools {
-			p.pay(-g.burst)
+			if g.from > p.forgot {
+				p.pay(-g.burst)
+			}
 		}
 		return true
 	})

@@ -18,6 +18,8 @@ const (
 	// newcomers is the part that all Envoys of unknown demand get together of what the others do not
 	// need of the region's rate: a half.
 	newcomers = 2
+	// An Envoy of unknown demand needs 1/begins of an equal part, an eighth, although others need all.
+	begins = 8
 )
 
 // wanted is what one share needs and wants of a pool, and what it gets.
@@ -33,14 +35,19 @@ type wanted struct {
 // the store for.
 func (m *Machine) aim(now quantity.NodeTime, p *pool) {
 	m.wants = m.wants[:0]
-	first := p.firstRate()
+	spare, fresh := p.unneeded()
+	first := spare / newcomers / max(fresh, 1)
+	least := p.rateOf(p.Entitlement) / int64(max(len(p.shares), 1)) / begins
 	p.wanted, p.admitted, p.denied = 0, 0, 0
 	needed := int64(0)
 	for _, s := range p.shares {
 		if s.gone || s.silent(now) || !slices.Contains(s.pools, p) {
 			continue
 		}
-		need, want := s.want(first)
+		need, want := s.want(least, first)
+		if fresh > 0 && s.hidden < 0 {
+			want = need // what it hardly needs any more, the newcomers probably do
+		}
 		p.wanted += want
 		if s.measured && s.demand > 0 {
 			needed += 1000 * need
@@ -54,11 +61,12 @@ func (m *Machine) aim(now quantity.NodeTime, p *pool) {
 	p.wanted = max(p.allotted(p.wanted), min(p.wanted, floor*int64(len(m.wants))))
 	p.given = min(p.rate(now), p.wanted)
 	left := fill(m.wants, p.given)
-	p.short = false
+	p.short, p.starved = false, false
 	for i := range m.wants {
 		w := &m.wants[i]
 		last := w.share.last(now)
 		p.short = p.short || lacks(w.get, w.need) || last != nil && lacks(last.rate, w.need)
+		p.starved = p.starved || w.share.starves(last, p, w.get)
 		w.all = w.want
 		w.need, w.want = w.want-w.get, w.get
 	}
@@ -72,32 +80,48 @@ func (m *Machine) aim(now quantity.NodeTime, p *pool) {
 	}
 }
 
-// firstRate returns the rate of each Envoy whose demand is not known.
-func (p *pool) firstRate() int64 {
-	fresh, free := int64(0), p.rateOf(p.Entitlement)
+// unneeded returns how much of the region's rate no Envoy needs, as far as their demand is known, and of
+// how many it is not.
+func (p *pool) unneeded() (rate, fresh int64) {
+	rate = p.rateOf(p.Entitlement)
 	for _, s := range p.shares {
-		if need, _ := s.want(0); s.measured {
-			free -= need
+		if need, _ := s.want(0, 0); s.measured {
+			rate -= need
 		} else if !s.gone {
 			fresh++
 		}
 	}
-	return max(free, 0) / newcomers / max(fresh, 1)
+	return max(rate, 0), fresh
 }
 
 // lacks reports whether a rate is plainly less than what is needed.
 func lacks(rate, need int64) bool { return need-rate > rate/soonBy }
 
 // want returns the rates that a share needs, by what its demand probably is by now, and wants.
-// first is that of an Envoy whose demand is not known.
-func (s *share) want(first int64) (need, want int64) {
+// least and first are those of an Envoy whose demand is not known.
+func (s *share) want(least, first int64) (need, want int64) {
 	if !s.measured {
-		return floor, max(first, floor)
+		need = max(least, floor)
+		return need, max(first, need)
 	}
 	probable := s.demand + s.hidden
 	most := max(s.demand, probable)
 	need = min(max((probable+probable/chance+999)/1000, floor), maxRate)
 	return need, min(max((most+most/headroom+999)/1000, need), maxRate)
+}
+
+// starves reports whether an Envoy has plainly less than what it gets of its need, which for this pool
+// is get. last is what it has.
+func (s *share) starves(last *grant, p *pool, get int64) bool {
+	for i, other := range s.pools {
+		if other != p {
+			get = min(get, s.targets[i])
+		}
+	}
+	if last == nil {
+		return get > 0
+	}
+	return lacks(last.rate, get)
 }
 
 // rate returns the tokens a second that the node holds of the current cell.

@@ -45,6 +45,7 @@ type pool struct {
 	wanted    int64             // the sum of what all shares want
 	given     int64             // the sum of what they get
 	short     bool              // some get plainly less than they need
+	starved   bool              // some have plainly less than they get of it
 	unpaid    bool              // the last plan lacked tokens for a burst
 	allotment rightsBound
 	// excess is by how many tokens the assignments exceed the bucket's part, not counting those

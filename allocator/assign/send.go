@@ -150,8 +150,12 @@ func (s *share) asks() bool {
 }
 
 // differs reports whether a rate is so different from an assignment's that it is worth a change.
-// Half the difference suffices while an Envoy plainly lacks something.
+// Half the difference suffices while an Envoy plainly lacks something, and any if it waits for what
+// this one gives up: a small Envoy would else wait for ever beside a large one.
 func (s *share) differs(last *grant, rate int64) bool {
+	if rate < last.rate && slices.ContainsFunc(s.pools, func(p *pool) bool { return p.starved }) {
+		return true
+	}
 	by := last.rate / changeBy
 	if s.short() {
 		by /= 2

@@ -152,9 +152,37 @@ func TestWhatAnEnvoyGivesUpIsUsed(t *testing.T) {
 			})
 			t.Logf("%s: 95 %% after %s; with the second report in %d of %d", name, seconds(all), soon,
 				changesOf)
-			if 100*soon < 45*changesOf || 100*tardy > changesOf {
+			if 100*soon < 50*changesOf || 100*tardy > changesOf {
 				t.Errorf("%s: with the second report in %d of %d, and after the third in %d", name, soon, changesOf, tardy)
 			}
+		}
+	})
+}
+
+// TestASmallEnvoyIsNotStarved: an Envoy that wants little gets it, or three quarters at least, though another one needs all there is,
+// and though what the other one has to give up is too little to be worth a change by itself.
+func TestASmallEnvoyIsNotStarved(t *testing.T) {
+	const small = 10
+	changes := map[string]func(w *world){
+		"new": func(w *world) {
+			w.begin(0, 1500)
+			w.run(60*second, func() {})
+			w.begin(1, small)
+		},
+		"known": func(w *world) {
+			w.begin(1, 0.1)
+			w.begin(0, 1500)
+			w.run(60*second, func() {})
+			w.envoys[1].demand = small
+		},
+	}
+	forLates(t, func(t *testing.T, late int64) {
+		for name, step := range changes {
+			after(t, late, step, func(seed uint64, c *change) {
+				if rate := c.at(4 * ReportEvery)[1]; 4*rate < 3*small {
+					t.Errorf("%s, seed %d: it has %d a second", name, seed, rate)
+				}
+			})
 		}
 	})
 }

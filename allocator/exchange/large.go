@@ -165,3 +165,19 @@ func (m *Machine) comesFirst(v *view, cell quantity.Cell, peer string) bool {
 	}
 	return allocator.ComesFirst(v.ID, cell, peer, m.region)
 }
+
+// Reach returns the most that a region can hold of the bucket at once: what it is entitled to, and what
+// all others may lend it. It is units of a cell, or tokens of a token_bucket, of which a leaky_bucket
+// lends none.
+func (b *Bucket) Reach(region string) quantity.Units {
+	var others []allocator.RegionPart
+	for name := range b.Entitlements {
+		if name != region {
+			others = append(others, b.part(name))
+		}
+	}
+	if b.Kind.Bucket() && !b.Kind.Traits().LendsBurst {
+		others = nil
+	}
+	return allocator.Reach(b.part(region), others, b.Kind.Bucket())
+}

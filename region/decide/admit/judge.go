@@ -103,7 +103,7 @@ func reasonOf(a *rules.Applied, cost quantity.Units, s algorithms.State,
 		return Never
 	case a.AwayFromHome():
 		return OverLimit
-	case v.Retry < 0:
+	case v.Retry < 0 && cost > a.Reach():
 		return ExceedsRegionCapacity
 	case s.Shut > at:
 		return Recovering

@@ -59,11 +59,11 @@ func (e *Engine) observe(applied []*rules.Applied, c *algorithms.Decide, d algor
 			// No region could ever admit it, so it is no demand.
 			case cost > a.Most() && !c.Buckets[i].Always:
 			case c.Buckets[i].Always: // what is owed is covered as such, and is no demand
-				o.Admitted = min(o.Admitted+cost-answer.Verdicts[i].Owed, algorithms.MaxUnits)
+				o.Admit(cost - answer.Verdicts[i].Owed)
 			case answer.Admitted && answer.Verdicts[i].Retry == 0:
-				o.Admitted = min(o.Admitted+cost, algorithms.MaxUnits)
+				o.Admit(cost)
 			case answer.Verdicts[i].Retry != 0:
-				o.Denied = min(o.Denied+cost, algorithms.MaxUnits)
+				o.Deny(cost)
 			}
 		}
 	}
@@ -81,7 +81,7 @@ func (e *Engine) observeQuestion(a *rules.Applied, d algorithms.Decided, place i
 	o := e.observing(a.Bucket)
 	o.State, o.Now, o.Asked = d.Buckets[place], d.Now, true
 	if d.Answers[0].Verdicts[place].Retry != 0 {
-		o.Denied = min(o.Denied+min(a.Charges.Usual(), a.Most()), algorithms.MaxUnits)
+		o.Deny(min(a.Charges.Usual(), a.Most()))
 	}
 }
 
@@ -97,7 +97,7 @@ func (e *Engine) ObserveDenied(b *exchange.Bucket, state algorithms.State, now q
 	if o.Now == 0 { // else the store has answered since
 		o.State, o.Now = state, now
 	}
-	o.Denied = min(o.Denied+cost, algorithms.MaxUnits)
+	o.Deny(cost)
 	e.mu.Unlock()
 	e.drains()
 }

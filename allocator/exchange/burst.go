@@ -39,11 +39,18 @@ func (m *Machine) planBurst(now quantity.NodeTime, v *view) {
 		return
 	}
 	offers := m.burstOffers(now, v, cell)
-	if m.ownLarge(now, v) > 0 {
+	if m.ownLarge(now, v) > 0 && !m.comesAgain(now, v) {
 		m.askBurst(now, v, cell, m.portionsOfLarge(now, v, cell, lacking, offers))
 		return
 	}
 	m.askBurst(now, v, cell, m.scratch.Divide(lacking, 0, offers, allocator.PPM, true))
+}
+
+// comesAgain reports whether a large cost was denied here before, and no other region has
+// asked for one lately: then all peers are asked.
+func (m *Machine) comesAgain(now quantity.NodeTime, v *view) bool {
+	return v.large.before > 0 && now.Sub(v.large.before) <= burstLife &&
+		!slices.ContainsFunc(v.dealings, func(d dealing) bool { return d.large.cost > 0 && now.Sub(d.large.at) <= burstLife })
 }
 
 // burstOffers returns how many tokens each peer may have to lend.

@@ -18,8 +18,9 @@ import (
 
 // large is a cost that was denied here.
 type large struct {
-	cost quantity.Units
-	at   quantity.NodeTime // when it was denied last
+	cost   quantity.Units
+	at     quantity.NodeTime // when it was denied last
+	before quantity.NodeTime // when one was denied before that, apart from the same moment; 0: none was
 }
 
 // Admit adds an admitted cost.
@@ -38,11 +39,15 @@ func (v *view) deniedLarge(now quantity.NodeTime, cost, admitted quantity.Units)
 	if v.large.cost > 0 && admitted >= v.large.cost {
 		v.large = large{}
 	}
-	if cost == 0 || v.frame.Bucket {
+	if cost == 0 {
 		return
 	}
 	if cost >= v.large.cost || now.Sub(v.large.at) > allocator.Second {
-		v.large = large{cost, now}
+		before := v.large.before
+		if now.Sub(v.large.at) > allocator.Second/2 {
+			before = v.large.at
+		}
+		v.large = large{cost, now, before}
 	}
 }
 
@@ -119,7 +124,7 @@ func (m *Machine) peerWantsLarge(now quantity.NodeTime, d *dealing) bool {
 func (m *Machine) keepsLarge(now quantity.NodeTime, v *view, peer string, a Ask) quantity.Units {
 	wants := cmp.Or(a.For, peer)
 	if a.Large > 0 || a.For == "" {
-		v.dealing(wants).large = large{a.Large, now}
+		v.dealing(wants).large = large{cost: a.Large, at: now}
 	}
 	cost := m.wantsLarge(now, v)
 	if ahead := a.Cell > v.state.Cell; ahead && v.frame.Sliding && a.Lent <= v.dealing(peer).at(v.state.Cell).out() {

@@ -151,6 +151,69 @@ func TestOneOfSeveralLargeCostsIsServed(t *testing.T) {
 	}
 }
 
+// TestRightsAreLentAgain: what a region has given back it may borrow again in the same cell, and what came for a
+// large cost that does not come again goes to others. Each region asks once, in turns.
+func TestRightsAreLentAgain(t *testing.T) {
+	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter} {
+		t.Run(string(kind), func(t *testing.T) {
+			c := newClusterOf(t, 1, kind, 3600*allocator.Second, 500, 500)
+			c.run(quantity.NodeTime(int64(c.now)/c.bucket.Window*c.bucket.Window + c.bucket.Window + allocator.Second))
+			c.quiet(Options{}, false)
+			for turn := range 6 {
+				r := c.regions[c.names[turn%2]]
+				r.whole(900, func(bool) {})
+				c.run(c.now + allocator.Second)
+				i := r.store.Inspect(quantity.StoreTime(r.time()), algorithms.Inspect{Fence: r.guard(),
+					Target: algorithms.Target{Key: r.bucket.ID, Terms: r.terms()}})
+				if i.Free < 900 {
+					t.Fatalf("turn %d: %s has %d for a cost of 900", turn, r.name, i.Free)
+				}
+				c.run(c.now + 2*allocator.Second)
+			}
+		})
+	}
+}
+
+// forTokens plays a story with a token bucket of two regions, some times.
+func forTokens(story func(c *cluster, us, eu *testRegion)) {
+	for seed := range uint64(20) {
+		c := newClusterOf(nil, seed, algorithms.TokenBucket, 3600*allocator.Second, 500, 500)
+		c.bucket.ID = fmt.Sprint("b", seed)
+		c.run(quantity.NodeTime(int64(c.now)/c.bucket.Window*c.bucket.Window + c.bucket.Window + allocator.Second))
+		c.quiet(Options{}, true)
+		c.run(c.now.Add(c.rand.Int64N(allocator.Second)))
+		story(c, c.regions["us"], c.regions["eu"])
+	}
+}
+
+// TestTokensOfALargeCostAreLentWhole: a lender that has fewer tokens than a large cost lacks lends none,
+// for they would be lost at the cell's end.
+func TestTokensOfALargeCostAreLentWhole(t *testing.T) {
+	forTokens(func(c *cluster, us, eu *testRegion) {
+		eu.whole(450, func(bool) {})
+		us.whole(600, func(admitted bool) {
+			if admitted {
+				t.Errorf("%s: 600 of 550 are admitted", c.bucket.ID)
+			}
+		})
+		c.run(c.now + 3*allocator.Second)
+		c.intact(t)
+	})
+}
+
+// TestTokensAreNotLentAhead: after a large cost that this region had the tokens for, it borrows none for the next
+// one, which may never come.
+func TestTokensAreNotLentAhead(t *testing.T) {
+	forTokens(func(c *cluster, us, _ *testRegion) {
+		us.whole(450, func(bool) {})
+		c.run(c.now + 3*allocator.Second)
+		c.intact(t)
+		if s := c.stats(); s.BurstLent > 0 {
+			t.Errorf("%s: %d tokens are lent", c.bucket.ID, s.BurstLent)
+		}
+	})
+}
+
 // intact fails if tokens were destroyed: what is left in all regions, and what was admitted, is less than
 // there was.
 func (c *cluster) intact(t *testing.T) {

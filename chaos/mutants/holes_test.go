@@ -92,6 +92,8 @@ var holes = []hole{
 	{group: "dynamics", name: "client retries charged several times"},
 	{group: "dynamics", name: "lender regret"},
 	{group: "dynamics", name: "idle key that never lets go of its state"},
+	{group: "dynamics", name: "large cost that no region can gather"},
+	{group: "dynamics", name: "tokens lent in vain"},
 
 	{group: "outside", name: "busy store taken for one out of reach"},
 	{group: "outside", name: "server that waits for another"},

@@ -115,7 +115,7 @@ func (n *node) start(first bool) error {
 		Nodes:  n.r.size,
 		Policy: n.file, Bootstrap: first, Store: n.way, Journal: n.journal, Now: n.time,
 		Elapsed: func() time.Duration { return time.Duration(n.mono()) * time.Microsecond },
-		Fetch:   n.fetch, Ask: n.asksToOpen, Life: uint64(n.life + 1), Alive: n.w.lives, Log: n.w.quiet(), Memory: n.w.plan.Memory}, n.after)
+		Fetch:   n.fetch, Ask: n.asksToOpen, Life: uint64(n.life + 1), Alive: n.w.lives, Log: n.w.quiet(), Memory: n.w.plan.Memory, Exchange: n.w.plan.Options}, n.after)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/trade/rights"
@@ -32,7 +33,8 @@ type Plan struct {
 	Into int64
 	// Memory bounds what nodes remember of the buckets they used; zero: as in production, which no
 	// plan fills.
-	Memory rights.Memory
+	Memory  rights.Memory
+	Options exchange.Options // parts of the protocol switched off
 	// Shards is the number of shards of each region's store; 0: one. They fail together, except for
 	// single round trips and for servers that are silent.
 	Shards int

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/chaos/play/workload"
 	"github.com/quotad/quotad/chaos/rivals"
 	"github.com/quotad/quotad/quantity"
@@ -16,6 +17,10 @@ import (
 type Quotad struct {
 	// Borrow has requests wait for rights of other regions (on_exhausted: borrow).
 	Borrow bool
+	// Again is how many times a denied caller comes again, each time a second later.
+	Again int
+	// Options switch parts of the protocol off.
+	Options exchange.Options
 }
 
 // Name implements rivals.System.
@@ -35,7 +40,7 @@ const packetHeaders = 28
 func (q Quotad) Run(load *workload.Workload, n rivals.Network, seed uint64) rivals.Result {
 	warm := (2*allocator.Second + load.Window - 1) / load.Window * load.Window
 	p := &Plan{Seed: seed, Keys: []string{"key"}, OneWay: n.OneWay,
-		End: warm + load.Length + allocator.Second, Document: q.document(load)}
+		End: warm + load.Length + int64(1+q.Again)*2*allocator.Second, Document: q.document(load), Options: q.Options}
 	p.Heal = p.End
 	for i := range load.Regions {
 		p.Regions = append(p.Regions, RegionPlan{Name: fmt.Sprintf("r%d", i), Weight: 1, Nodes: 1})
@@ -52,7 +57,13 @@ func (q Quotad) Run(load *workload.Workload, n rivals.Network, seed uint64) riva
 		w.at(warm+a.At, func() {
 			rq := &request{q: w.question("api", 0)}
 			rq.q.Cost = quantity.Units(a.Cost)
+			left := q.Again
 			rq.done = func(d admit.Decision) {
+				if left--; !d.Allowed && left >= 0 {
+					again := &request{q: rq.q, done: rq.done}
+					w.at(w.now+allocator.Second, func() { w.ask(w.regions[a.Region].nodes[0], again) })
+					return
+				}
 				res.Admitted[i], res.Waited[i], res.Decided[i] = d.Allowed, w.now-warm-a.At,
 					w.now-warm
 			}

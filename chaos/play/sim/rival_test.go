@@ -3,9 +3,12 @@
 package sim
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/play/workload"
 	"github.com/quotad/quotad/chaos/rivals"
 )
@@ -62,5 +65,48 @@ func TestBudgets(t *testing.T) {
 					f.OvershootMax, f.FalseRate, c.most)
 			}
 		})
+	}
+}
+
+// TestLargeCostsThatComeAgain: costs of up to half the limit, whose callers come again a second later, twice at
+// most, are denied half as often at least as they were while such a cost counted as any denied units do.
+func TestLargeCostsThatComeAgain(t *testing.T) {
+	seeds := uint64(2)
+	if !testing.Short() {
+		seeds = 12
+	}
+	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter,
+		algorithms.SlidingWindowLog, algorithms.TokenBucket} {
+		for _, demand := range []string{"large-costs-80", "large-costs-95"} {
+			t.Run(fmt.Sprint(kind, " ", demand), func(t *testing.T) {
+				t.Parallel()
+				setting := workload.Usual()
+				setting.Algorithm, setting.Window = string(kind), 60*workload.Second
+				setting.Length = 8 * setting.Window
+				if kind.Bucket() {
+					setting.Burst = setting.Limit
+				}
+				var with, without, pooled int64
+				for seed := range seeds {
+					w, err := workload.Make(demand, setting, 1+seed)
+					suite.Must(t, err)
+					n := rivals.Uniform(w.Regions, 40_000)
+					measure := func(o exchange.Options) rivals.Figures {
+						q := Quotad{Borrow: kind.Bucket(), Again: 2, Options: o}
+						return rivals.Measure(w, q.Run(w, n, 1), n)
+					}
+					f, before := measure(exchange.Options{}), measure(exchange.Options{WithoutLarge: true})
+					with, without, pooled = with+f.FalseDenials, without+before.FalseDenials, pooled+f.Pooled
+					if f.OvershootMax > 0 {
+						t.Errorf("seed %d: %s above the limit", seed, f.OvershootMax)
+					}
+				}
+				percent := func(units int64) float64 { return 100 * float64(units) / float64(pooled) }
+				t.Logf("false denials of %d units: %.1f %% with, %.1f %% without", pooled, percent(with), percent(without))
+				if demand == "large-costs-80" && 2*with > without {
+					t.Errorf("false denials of %d units: %d with, %d without", pooled, with, without)
+				}
+			})
+		}
 	}
 }

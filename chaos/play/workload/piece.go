@@ -38,7 +38,7 @@ func (p Piece) draw(arrivals []Arrival, random *rand.Rand, costs Costs) []Arriva
 		return arrivals
 	}
 	const fine = 20
-	spacing := wait(p.Rate, costs.doubleMean())
+	spacing := wait(p.Rate, costs.mean())
 	for at := int64(0); ; {
 		at += gap(random, spacing)
 		if at>>fine >= p.To-p.From {
@@ -49,11 +49,11 @@ func (p Piece) draw(arrivals []Arrival, random *rand.Rand, costs Costs) []Arriva
 	}
 }
 
-// wait returns the mean time between two requests in parts of 2^-20 µs: the mean cost (doubleMean
-// is twice that) divided by the rate. It is limited to 2^60, some 12 days.
-func wait(rate, doubleMean int64) int64 {
+// wait returns the mean time between two requests in parts of 2^-20 µs: the mean cost, in parts of 2^-20,
+// divided by the rate. It is limited to 2^60, some 12 days.
+func wait(rate, mean int64) int64 {
 	const most = 1 << 60
-	hi, lo := bits.Mul64(uint64(doubleMean), 1000*Second<<19)
+	hi, lo := bits.Mul64(uint64(mean), 1000*Second)
 	if hi >= uint64(rate) {
 		return most
 	}

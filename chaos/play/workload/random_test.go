@@ -70,7 +70,7 @@ func TestCostsCarryEqualPartsByOctave(t *testing.T) {
 	if len(units) != 5 || c.most() != 48 {
 		t.Fatalf("costs %v, largest %d", units, c.most())
 	}
-	if mean := float64(sum) / n; math.Abs(mean-9) > 0.1 || c.doubleMean() != 18 {
+	if mean := float64(sum) / n; math.Abs(mean-9) > 0.1 || c.mean() != 9<<20 {
 		t.Errorf("mean cost %.2f, want 9 = 3 * (4 + 2) / 2", mean)
 	}
 	for cost, got := range units {
@@ -100,6 +100,36 @@ func TestDrawKeepsToThePieces(t *testing.T) {
 		p := pieces[1-a.Region] // region 2 is asked nothing
 		if a.At < p.From || a.At >= p.To || i > 0 && arrivals[i-1].At > a.At {
 			t.Errorf("arrival %d %+v is out of place", i, a)
+		}
+	}
+}
+
+// TestLargeCostsFollowPareto: for each cost 2^-1.2 as many are twice as large, the largest are cut off, and the
+// mean is what the demand counts on.
+func TestLargeCostsFollowPareto(t *testing.T) {
+	const n = 2_000_000
+	for _, most := range []int64{2, 3, 100, 500, 512} {
+		c := Costs{Unit: 1, Most: most}
+		random := source(3, 0)
+		var sum, tens, twenties int64
+		for range n {
+			cost := c.draw(random)
+			if cost < 1 || cost > most {
+				t.Fatalf("a cost of %d, of at most %d", cost, most)
+			}
+			sum += cost
+			if cost >= 16 {
+				tens++
+			}
+			if cost >= 32 {
+				twenties++
+			}
+		}
+		if mean, want := float64(sum)/n, float64(c.mean())/(1<<20); math.Abs(mean/want-1) > 0.02 {
+			t.Errorf("at most %d: a mean of %.3f, want %.3f", most, mean, want)
+		}
+		if part := float64(twenties) / float64(max(tens, 1)); most >= 100 && math.Abs(part-0.435) > 0.03 {
+			t.Errorf("at most %d: %.3f as many costs are twice as large, want 0.435", most, part)
 		}
 	}
 }

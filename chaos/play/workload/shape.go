@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -10,8 +11,8 @@ type shape struct {
 	name string
 	// pieces returns the demand for a setting, to be drawn by Draw.
 	pieces func(Setting) []Piece
-	// heavy says that costs have a heavy tail.
-	heavy bool
+	// heavy says that costs have a heavy tail, large that they are up to half of the limit.
+	heavy, large bool
 	// step returns the rise of demand to measure; it is nil if there is none.
 	step func(Setting) *Step
 }
@@ -49,6 +50,9 @@ var shapes = []shape{
 	{name: "surge", pieces: surge},
 	// 0.9 L over the regions as 1, 1/2, 1/3, ..., with costs of 1, 2, 4, ... units of equal parts.
 	{name: "heavy-tail", pieces: zipf(900), heavy: true},
+	// 0.8 and 0.95 L over the regions as 1, 1/2, 1/3, ..., with costs of 1 to L/2 (Pareto, exponent 1.2).
+	{name: "large-costs-80", pieces: zipf(800), large: true},
+	{name: "large-costs-95", pieces: zipf(950), large: true},
 }
 
 // Names lists the demands that Make knows, in a fixed order.
@@ -82,16 +86,19 @@ func Make(name string, s Setting, seed uint64) (*Workload, error) {
 	if d.step != nil {
 		w.Step = d.step(s)
 	}
-	w.Arrivals = Draw(seed, s.costs(d.heavy), d.pieces(s)...)
+	w.Arrivals = Draw(seed, s.costs(d), d.pieces(s)...)
 	return w, nil
 }
 
 // costs returns what requests cost: a unit, or, for limits above some two thousand units, so much
 // that a window has some two thousand requests. The largest cost of a heavy tail is at most a
-// fiftieth of the limit, and of a bucket's burst.
-func (s Setting) costs(heavy bool) Costs {
+// fiftieth of the limit, and of a bucket's burst; large costs are up to half of it.
+func (s Setting) costs(d shape) Costs {
 	c := Costs{Unit: (s.Limit + 1999) / 2000}
-	if !heavy {
+	if d.large {
+		return Costs{Unit: 1, Most: cmp.Or(s.Burst, s.Limit) / 2}
+	}
+	if !d.heavy {
 		return c
 	}
 	bound := s.Limit / 50

@@ -14,9 +14,12 @@ func Suite(seed uint64) []*Workload {
 		}
 		suite = append(suite, w)
 	}
-	for _, name := range Names() {
-		add(name, func(s *Setting) {
-			if name == "under-threshold" {
+	for _, d := range shapes {
+		if d.large { // a second has a handful of them: see variants
+			continue
+		}
+		add(d.name, func(s *Setting) {
+			if d.name == "under-threshold" {
 				s.Regions = 10
 			}
 		})
@@ -56,4 +59,7 @@ var variants = []struct {
 	{"one-region", func(s *Setting) {
 		s.Algorithm, s.Burst, s.Window = "leaky_bucket", 200, 10*Second
 	}},
+	{"large-costs-80", func(s *Setting) { s.Window = 60 * Second }},
+	{"large-costs-95", func(s *Setting) { s.Window = 60 * Second }},
+	{"large-costs-80", func(s *Setting) { s.Algorithm, s.Window = "sliding_window_counter", 60*Second }},
 }

@@ -27,7 +27,7 @@ the ceiling; at the end all faults heal, and everything must be well again.
 The same seed gives the same run on every machine. One that breaks the promise is shrunk to the fewest acts, and printed
 with a timeline by region and the command that replays it.
 
-With --compare it plays 39 demands without faults instead, and prints a table of what quotad and others make of them:
+With --compare it plays 42 demands without faults instead, and prints a table of what quotad and others make of them:
 a static split, one pooled limiter without distance, one bucket asked over the ocean, counters that are synchronised
 every 5 s, and a coordinator with grants of 10 s.
 

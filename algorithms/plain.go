@@ -20,7 +20,7 @@ func (k Kind) decidesPlainly() bool {
 
 // simple reports whether a Decide is a simple item: one cost, or the same cost several times on one
 // bucket, on buckets that no other Decide of the call is about, all of kinds that lean.lua decides,
-// to be charged and not to be remembered. at is where its buckets begin in Items.at. Of several
+// to be charged whole and not to be remembered. at is where its buckets begin in Items.at. Of several
 // limits each denies by itself.
 func (c *Items) simple(d *Decide, at int) bool {
 	if !c.commit || len(d.Buckets) == 0 || !d.simple() {
@@ -36,7 +36,7 @@ func (c *Items) simple(d *Decide, at int) bool {
 
 // simple reports whether a Decide may be a simple item.
 func (c *Decide) simple() bool {
-	if c.PerBucket || c.Once != "" || len(c.Costs) != 1 && !c.repeatsOneCost() {
+	if c.PerBucket || c.Parts != nil || c.Once != "" || len(c.Costs) != 1 && !c.repeatsOneCost() {
 		return false
 	}
 	for i := range c.Buckets {

@@ -83,7 +83,7 @@ func TestClassBehindAPath(t *testing.T) {
 		t.Errorf("%v meets %v", deep, met)
 	}
 	e := d.Explain("gate", append(plain[:2:2], KeyValue{"priority", "batch"}), true)
-	if !e.Limits[0].Applies || len(e.Unused(append(plain[:2:2], KeyValue{"priority", "batch"}))) > 0 {
+	if !e.Limits[0].Applies || e.Limits[0].Class.Name != "batch" || len(e.Unused(append(plain[:2:2], KeyValue{"priority", "batch"}))) > 0 {
 		t.Errorf("explained as %+v", e.Limits[0])
 	}
 	e = d.Explain("gate", []KeyValue{{"account", "42"}, {"op", "write"}, {"priority", "batch"}}, true)

@@ -15,6 +15,8 @@ type Explained struct {
 	Applies bool
 	// Bucket is that of the request, if the entry applies.
 	Bucket BucketID
+	// Class is that of the request, if the entry applies and has classes.
+	Class Class
 	// Lacks holds what keeps the entry from applying, each in words.
 	Lacks []string
 }
@@ -64,6 +66,11 @@ func (d *Document) Explain(domain string, list []KeyValue, ordered bool) (e Expl
 			continue
 		}
 		one := Explained{Limit: l, Applies: slices.Contains(applies, l)}
+		if one.Applies && l.Classes != nil {
+			if one.Class, _ = l.ClassOf(descriptors); ordered {
+				one.Class, _ = l.ClassOfList(list)
+			}
+		}
 		switch {
 		case one.Applies && ordered:
 			one.Bucket = BucketID(l.AppendBucketOf(nil, list))

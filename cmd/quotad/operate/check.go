@@ -133,6 +133,9 @@ func (d decision) print(w io.Writer, asked bool) error {
 	if d.Remaining != nil {
 		show.Row(t, "remaining", "%d", *d.Remaining)
 	}
+	if d.Class != "" {
+		show.Row(t, "class", "%s; %s kept for classes with a larger part", show.Name(d.Class), show.Counted(int(d.Kept), "free unit"))
+	}
 	if d.Share != nil && d.Entitlement != nil {
 		show.Row(t, "share", "%d, fixed split %d", *d.Share, *d.Entitlement)
 	}

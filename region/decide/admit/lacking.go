@@ -40,6 +40,8 @@ func (w *way) lacking(a *queue.Answer) (lacking []rights.Lack) {
 		switch {
 		case v.Retry == 0 || l.Shadow || l.Alternative && !w.allFull(a):
 			continue
+		case w.withheld(i, a): // units are here, for others
+			return nil
 		case !l.Borrows() || w.CostOf(i) == 0 && l.Charge != policy.ChargeAlways || w.CostOf(i) > w.Applied[i].Most():
 			return nil
 		}

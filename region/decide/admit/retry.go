@@ -20,10 +20,17 @@ const unknownWithin = time.Minute
 type denies struct {
 	*rules.Applied
 	cost    quantity.Units
+	part    quantity.PPM // that its class may use
 	state   algorithms.State
 	verdict algorithms.Verdict
 	at      quantity.StoreTime
 }
+
+// never reports whether the cost is above what the class may use of all that the limit has.
+func (d denies) never() bool { return d.cost > algorithms.Portion(d.Most(), d.part) }
+
+// withheld reports whether the bucket has room, but not for the request's class.
+func (d denies) withheld() bool { return d.part < algorithms.Whole && d.cost <= d.verdict.Remaining }
 
 // retryAfter returns when a request may come again that a limit denies: when this region's rights
 // suffice for it, after all who were told so before, or when units of other regions may be here, if
@@ -35,7 +42,7 @@ func (d denies) retryAfter(engine *rights.Engine, seed uint64, take bool) time.D
 	switch {
 	case own == 0:
 		return 0
-	case d.cost > d.Most():
+	case d.never():
 		return -1
 	case d.AwayFromHome(): // it may borrow anew in the next cell
 		own = max(quantity.Duration(d.Target.Terms.Opens(s.Cell+1).Sub(d.at)), time.Millisecond)
@@ -46,7 +53,7 @@ func (d denies) retryAfter(engine *rights.Engine, seed uint64, take bool) time.D
 	}
 	var lent exchange.Relief
 	bucket := d.Limit.Algorithm.Bucket()
-	if bucket || s.Share < d.Most() { // else the others hold nothing
+	if !d.withheld() && (bucket || s.Share < d.Most()) { // else the others hold nothing, or nothing is asked of them
 		lent = engine.Relief(d.Bucket, s.Cell, s.Share, d.cost-s.Free+debtOf(d.Applied, s))
 	}
 	if !bucket && lent.Units > 0 { // they come all at once
@@ -71,6 +78,7 @@ func (d denies) turn(alone time.Duration, lent exchange.Relief, take bool) time.
 	if !d.Limit.Algorithm.Bucket() {
 		c.Within = quantity.Duration(d.state.Reset)
 	}
+	c.Lower = d.part < algorithms.Whole
 	c.After, c.AtOnce = quantity.Duration(lent.After), lent.Burst
 	if lent.Unheard {
 		c.Within = min(c.Within, unknownWithin)

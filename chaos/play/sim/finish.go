@@ -226,6 +226,9 @@ func (w *world) checkJudge(b *bucket) {
 	if v.Misplaced > 0 || v.Duplicates > 0 {
 		w.breaks("answers", "limit %s key %d: %v: %v", b.limit.policy.Name, b.key, v, v.Violations)
 	}
+	if v.ClassesOver > 0 {
+		w.breaks("classes", "limit %s key %d: %v: %v", b.limit.policy.Name, b.key, v, v.Violations)
+	}
 	if b.refunded {
 		return
 	}

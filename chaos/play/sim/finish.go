@@ -227,7 +227,8 @@ func (w *world) checkJudge(b *bucket) {
 		w.breaks("answers", "limit %s key %d: %v: %v", b.limit.policy.Name, b.key, v, v.Violations)
 	}
 	if v.ClassesOver > 0 {
-		w.breaks("classes", "limit %s key %d: %v: %v", b.limit.policy.Name, b.key, v, v.Violations)
+		w.breaks("classes", "limit %s key %d (%s): %d of %d requests of classes were admitted above what they may use: %v",
+			b.limit.policy.Name, b.key, b.limit.kind(), v.ClassesOver, v.Classes, v.Violations[len(v.Violations)-1])
 	}
 	if b.refunded {
 		return

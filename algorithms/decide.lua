@@ -210,9 +210,12 @@ local function decide()
     if i == 1 or work < WORK then
       local at, place = item_at[1], item_at[2]
       local count, cost, times, places, costs = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5]), {}, {}
-      local about = at + 2
+      local about, parts = at + 2, nil
       if count < 0 then
         cost, times, about = tonumber(ARGV[at + 2]), 1, at + 3
+      elseif times < 0 then
+        times, parts = -times, {}
+        for i = 1, times do parts[i] = tonumber(ARGV[at + 6]) end
       end
       for i = 1, math.max(-count, 1) do
         held[place] = hold(limits[tonumber(ARGV[about + 2 * i - 2])], KEYS[place + 1], tonumber(ARGV[about + 2 * i - 1]))
@@ -221,7 +224,7 @@ local function decide()
         place = place + 1
       end
       for i = 1, times do costs[i] = cost end
-      guarded(nil, places, costs)
+      guarded(nil, places, costs, false, parts)
     else
       fail(LATER)
     end

@@ -308,6 +308,9 @@ func (h *history) parts(t *rapid.T, c *algorithms.Decide) {
 	}
 	part := rapid.SampledFrom([]quantity.PPM{algorithms.Whole, algorithms.Whole, 600_000, 600_000, 333_333, 999_999, 1, 0})
 	c.Parts = rapid.SliceOfN(part, requests*len(c.Buckets), requests*len(c.Buckets)).Draw(t, "parts")
+	if rapid.Bool().Draw(t, "one part") {
+		c.Parts = slices.Repeat(c.Parts[:1], len(c.Parts))
+	}
 }
 
 // decided notes what was lost, and what may be refunded later.

@@ -28,15 +28,6 @@ local function ceil_div(a, b)
   return floor_div(a + b - 1, b)
 end
 
--- portion returns a part of units, in millionths, rounded down. Units that are not above 0 stay as they are. No product is
--- above 2^51.
-local WHOLE = 1000000
-local function portion(units, part)
-  if part >= WHOLE or units <= 0 then return units end
-  local rest = units % WHOLE
-  return (units - rest) / WHOLE * part + floor_div(rest * part, WHOLE)
-end
-
 local nobody = {}
 local ASSIGNED, MARK = '=', 61 -- before the name of a node among the peers, and as a byte
 local HOLDERS = 64 -- nodes at most that have a row in a cell, beside those with peers

@@ -179,6 +179,29 @@ func TestClassesWithoutTheStore(t *testing.T) {
 	})
 }
 
+// A list whose last entry is the class meets the limit and the bucket of the list without it, and is denied
+// by the part of its class.
+func TestListsOfClasses(t *testing.T) {
+	limit := "name: path, entries: [{key: account}], limit: 250, window: 1m, classes: {by: priority, batch: 0.6}"
+	counted(t, hereAndThere, []string{limit}, func(t *testing.T, n *Limiter, s *countedServer) {
+		ask := func(cost quantity.Units, entries ...policy.KeyValue) Decision {
+			t.Helper()
+			entries = append([]policy.KeyValue{{Name: "account", Value: "a"}}, entries...)
+			return n.must(t, Request{Domain: "api", Lists: []List{{Entries: entries, Cost: cost}}})
+		}
+		batch := policy.KeyValue{Name: "priority", Value: "batch"}
+		if d := ask(60, batch); !d.Allowed || d.Limits[0].Class != "batch" || d.Limits[0].Remaining != 0 || d.Limits[0].Kept != 40 {
+			t.Errorf("60 of batch: %+v", d)
+		}
+		if d := ask(1, batch); d.Allowed || d.Reason != OverLimit || d.Limits[0].Admits || d.Limits[0].Remaining != 0 || d.Limits[0].RetryAfter <= 0 {
+			t.Errorf("one more of batch: %+v", d)
+		}
+		if d := ask(40); !d.Allowed || d.Limits[0].Class != "" || d.Limits[0].Remaining != 0 {
+			t.Errorf("40 of no class: %+v", d)
+		}
+	})
+}
+
 // Over entries the class is a list's last descriptor. Of a bucket that two lists meet counts what the
 // list of the smaller part says.
 func TestClassesOfLists(t *testing.T) {

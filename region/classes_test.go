@@ -79,7 +79,7 @@ func TestBatchBesideInteractive(t *testing.T) {
 			"in one region, windows of a second": {map[string]int{"us": 70, "eu": 20, "ap": 10}, 1, 0.1},
 		} {
 			t.Run(fmt.Sprint(kind, " ", name), func(t *testing.T) {
-				if kind != algorithms.FixedWindow || tc.window != 10 {
+				if tc.window != 10 {
 					suite.Long(t)
 				}
 				limit := fmt.Sprintf("name: calls, algorithm: %s, limit: %d, window: %ds, classes: {by: priority, batch: 0.4, interactive: 1}", kind, 200*tc.window, tc.window)

@@ -41,7 +41,8 @@ func (p *party) ask(parts ...quantity.PPM) Decided {
 }
 
 // TestAPartLeavesTheRest: of ten units, requests of a part of 0.6 use six. The other four are for
-// the others, who use all ten, and what these use counts for both. They are decided in order, in one call.
+// the others, who use all ten, and what these use counts for both. They are decided in order, in
+// one call.
 func TestAPartLeavesTheRest(t *testing.T) {
 	for _, kind := range Kinds {
 		if kind == LeakyBucket {

@@ -280,8 +280,8 @@ func (h held) untoldUntil() quantity.StoreTime {
 // limiter is one algorithm, working on one bucket at one moment.
 type limiter interface {
 	state() State
-	// fits reports whether a cost fits into a part of the rights (of a token_bucket, of its capacity),
-	// all use counted. A leaky_bucket has no parts.
+	// fits reports whether a cost fits into a part of the rights (of a token_bucket, of its
+	// capacity), all use counted. A leaky_bucket has no parts.
 	fits(cost quantity.Units, part quantity.PPM) bool
 	// retry returns after how many us cost fits if nothing else happens; -1: never on the
 	// entitlement alone.

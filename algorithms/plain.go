@@ -20,8 +20,8 @@ func (k Kind) decidesPlainly() bool {
 
 // simple reports whether a Decide is a simple item: one cost, or the same cost several times on one
 // bucket, on buckets that no other Decide of the call is about, all of kinds that lean.lua decides,
-// to be charged and not to be remembered; of one bucket all of one part. at is where its buckets begin in Items.at. Of several
-// limits each denies by itself.
+// to be charged and not to be remembered; of one bucket all of one part. at is where its buckets
+// begin in Items.at. Of several limits each denies by itself.
 func (c *Items) simple(d *Decide, at int) bool {
 	if !c.commit || len(d.Buckets) == 0 || !d.simple() {
 		return false
@@ -48,7 +48,8 @@ func (c *Decide) simple() bool {
 	return true
 }
 
-// onePart reports whether all requests have the same part, less than the whole: then it is told once.
+// onePart reports whether all requests have the same part, less than the whole: then it is told
+// once.
 func (c *Decide) onePart() bool {
 	for _, part := range c.Parts {
 		if part != c.Parts[0] || part >= Whole {

@@ -149,8 +149,9 @@ func TestOneCostSeveralTimes(t *testing.T) {
 	}
 }
 
-// TestPlainBucketsOfAClass: simple items of one part on one plain bucket come back as short, up to that
-// part. What no longer fits is decided behind, but for a window, which says at once when it does.
+// TestPlainBucketsOfAClass: simple items of one part on one plain bucket come back as short, up to
+// that part. What no longer fits is decided behind, but for a window, which says at once when it
+// does.
 func TestPlainBucketsOfAClass(t *testing.T) {
 	s := newPlainStore(t)
 	const short = 2 + 3

@@ -87,8 +87,8 @@ func (c *counter) estimate(k quantity.Cell, e int64) quantity.Units {
 	return 0
 }
 
-// free returns the units that fit in cell k after e ticks if nothing more is admitted until then, into
-// a part of the rights.
+// free returns the units that fit in cell k after e ticks if nothing more is admitted until then,
+// into a part of the rights.
 func (c *counter) free(k quantity.Cell, e int64, part quantity.PPM) quantity.Units {
 	rights := c.rights(k, e)
 	if part < Whole {

@@ -11,15 +11,16 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// MaxClasses bounds the classes of one limit. Each is a label of metrics, and a node remembers a denial of each.
+// MaxClasses bounds the classes of one limit. Each is a label of metrics, and a node remembers a
+// denial of each.
 const MaxClasses = 16
 
 // Classes says which requests go first: a request of a class is admitted only while it and all use
-// together fit into the class's part of what its region holds. So what is above that part is kept for
-// the classes with a larger one. Classes have no counts of their own.
+// together fit into the class's part of what its region holds. So what is above that part is kept
+// for the classes with a larger one. Classes have no counts of their own.
 type Classes struct {
-	// By names the descriptor whose value is the class. It is no part of the key. Over Entries it is the
-	// last descriptor of a list, behind those of the path.
+	// By names the descriptor whose value is the class. It is no part of the key. Over Entries it
+	// is the last descriptor of a list, behind those of the path.
 	By string
 	// All holds the classes, sorted by name, 1 to MaxClasses.
 	All []Class
@@ -119,7 +120,8 @@ func readClasses(f strictyaml.Value) *Classes {
 	return c
 }
 
-// checkClasses refuses classes where a part of what a region holds would say nothing of who goes first.
+// checkClasses refuses classes where a part of what a region holds would say nothing of who goes
+// first.
 func checkClasses(f strictyaml.Value, l *Limit) {
 	refuse := f.Fail
 	switch {
@@ -161,8 +163,8 @@ func checkParts(f strictyaml.Value, l *Limit) {
 	}
 }
 
-// leastStored returns the least above 0 that a region's store may have of the limit by the fixed split, of
-// a bucket of its burst; 0 if it keeps all of it as a reserve.
+// leastStored returns the least above 0 that a region's store may have of the limit by the fixed
+// split, of a bucket of its burst; 0 if it keeps all of it as a reserve.
 func (l *Limit) leastStored() quantity.Units {
 	units, sum := l.Limit, quantity.Units(0)
 	if l.Algorithm.Bucket() {

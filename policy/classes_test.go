@@ -23,8 +23,8 @@ func parseClasses(t *testing.T) *Document {
 	return d
 }
 
-// TestClassOfARequest: the descriptor says the class, and is no part of the key. Who says none, or one
-// that the limit does not have, may use all.
+// TestClassOfARequest: the descriptor says the class, and is no part of the key. Who says none, or
+// one that the limit does not have, may use all.
 func TestClassOfARequest(t *testing.T) {
 	d := parseClasses(t)
 	m, calls := d.Compile(), &d.Limits[0]
@@ -48,8 +48,9 @@ func TestClassOfARequest(t *testing.T) {
 	}
 }
 
-// TestClassBehindAPath: over entries the class is a list's last descriptor. The walk passes over it, so
-// that the list meets what it would without, and counts together with that. A map may have it, too.
+// TestClassBehindAPath: over entries the class is a list's last descriptor. The walk passes over
+// it, so that the list meets what it would without, and counts together with that. A map may have
+// it, too.
 func TestClassBehindAPath(t *testing.T) {
 	d := parseClasses(t)
 	m, path := d.Compile(), &d.Limits[1]

@@ -307,8 +307,8 @@ func checkPaths(entries []source, exempt []Exemption) {
 	}
 }
 
-// checkPassedOver refuses a path that leads one step further than that of a limit with classes, by the
-// descriptor that says the class: nobody would ever get there.
+// checkPassedOver refuses a path that leads one step further than that of a limit with classes, by
+// the descriptor that says the class: nobody would ever get there.
 func checkPassedOver(entries []source, exempt []Exemption) {
 	further := map[string]string{}
 	note := func(domain string, path []Entry, by string) {

@@ -8,9 +8,9 @@ import (
 // paths holds the limits with entries of one domain, and the exemptions, as a tree. A list of
 // descriptors walks it from the root and never goes back: at each step the entry with its name and
 // value leads on; if there is none, the first in the document whose pattern it fits; if there is
-// none, the one with its name and any value. What stands where the walk ends applies, if
-// it ends with the list. That is how envoyproxy/ratelimit matches, so that its configurations mean
-// the same here. A descriptor behind a path that says the class of a limit with classes is passed over.
+// none, the one with its name and any value. What stands where the walk ends applies, if it ends
+// with the list. That is how envoyproxy/ratelimit matches, so that its configurations mean the same
+// here. A descriptor behind a path that says the class of a limit with classes is passed over.
 type paths struct {
 	root step
 	// orders holds, by their sorted names, in which orders paths have these names.

@@ -15,9 +15,9 @@ import (
 // shared is what a limit of 200 a second admitted of two classes.
 type shared struct{ interactive, offered, batch int }
 
-// plays has interactive ask for so many units a second in each region, and batch for 200 in each, all of
-// them at one region's nodes if there is one region only. The first seconds, in which shares find their
-// places, are not counted.
+// plays has interactive ask for so many units a second in each region, and batch for 200 in each,
+// all of them at one region's nodes if there is one region only. The first seconds, in which shares
+// find their places, are not counted.
 func plays(t *testing.T, c *cluster, asks map[string]int) (s shared) {
 	const step, settles, lasts = 5 * time.Millisecond, 10 * time.Second, 30 * time.Second
 	var all sync.WaitGroup
@@ -62,10 +62,10 @@ func plays(t *testing.T, c *cluster, asks map[string]int) (s shared) {
 	return s
 }
 
-// TestBatchBesideInteractive: batch floods all regions, of which it may use 0.4, while interactive asks for
-// half of the limit, evenly or mostly in one region. Interactive is denied at most a hundredth of what one
-// region alone, with the whole limit, admits of it; of windows of a second, in which hardly anything can
-// move, a tenth.
+// TestBatchBesideInteractive: batch floods all regions, of which it may use 0.4, while interactive
+// asks for half of the limit, evenly or mostly in one region. Interactive is denied at most a
+// hundredth of what one region alone, with the whole limit, admits of it; of windows of a second,
+// in which hardly anything can move, a tenth.
 func TestBatchBesideInteractive(t *testing.T) {
 	suite.LongWithRace(t)
 	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog, algorithms.TokenBucket} {

@@ -5,10 +5,10 @@ import (
 	"math/bits"
 )
 
-// A limit may have classes, of which each may use a part of what its region holds, all use counted. From
-// outside that is judged in the windows of one region: what it was seen to admit, and the share that it
-// claims in the decision. What the judge does not see counts as nothing, so it accuses no answer wrongly.
-// Of a bucket the capacity is not told, and its classes are not judged.
+// A limit may have classes, of which each may use a part of what its region holds, all use counted.
+// From outside that is judged in the windows of one region: what it was seen to admit, and the
+// share that it claims in the decision. What the judge does not see counts as nothing, so it
+// accuses no answer wrongly. Of a bucket the capacity is not told, and its classes are not judged.
 
 // millionths is a whole, in the unit of Answer.Part.
 const millionths = 1_000_000
@@ -21,7 +21,8 @@ type admission struct{ at, units int64 }
 // regionBucket is a bucket in one region.
 type regionBucket struct{ bucket, region string }
 
-// checkClass notes what an answer admitted, and checks that the class of an admitted request had room.
+// checkClass notes what an answer admitted, and checks that the class of an admitted request had
+// room.
 func (j *Judge) checkClass(a Answer) {
 	if a.Outcome != Admitted || a.Elsewhere || j.rule.burst {
 		return

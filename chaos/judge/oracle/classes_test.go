@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestClasses: a request of a class is admitted only while it and what its region admitted fit into the
-// class's part of the share, whoever admitted the rest and however much others hold.
+// TestClasses: a request of a class is admitted only while it and what its region admitted fit into
+// the class's part of the share, whoever admitted the rest and however much others hold.
 func TestClasses(t *testing.T) {
 	const batch, second = 600_000, 1_000_000
 	type admitted struct {

@@ -44,8 +44,9 @@
 //
 // # Classes
 //
-// Where a limit has classes ([Answer.Part]), an admitted request is held to the part that its class may
-// use of the share that its region claims, by all that the region was seen to admit (classes.go).
+// Where a limit has classes ([Answer.Part]), an admitted request is held to the part that its class
+// may use of the share that its region claims, by all that the region was seen to admit
+// (classes.go).
 //
 // # False denials
 //

@@ -46,8 +46,8 @@ type Verdict struct {
 	// Misplaced counts answers whose cell or store time cannot be true, and answers that cannot be
 	// judged. Duplicates counts sequence numbers that were used again.
 	Misplaced, Duplicates int
-	// Classes counts the admitted answers whose class was judged, ClassesOver those that were above what
-	// it may use of the region's share.
+	// Classes counts the admitted answers whose class was judged, ClassesOver those that were above
+	// what it may use of the region's share.
 	Classes, ClassesOver int
 	// Unchecked counts answers whose sequence number was too low to tell whether it is a duplicate.
 	// Late counts answers replayed out of order. Neither fails the verdict, but Late makes the

@@ -9,9 +9,9 @@ import (
 	"github.com/quotad/quotad/region/decide/admit"
 )
 
-// classify changes a plan so that limits have classes, as far as they may, and requests say one of them,
-// none, or one that no limit has. It has a random stream of its own, so that seeds keep their meaning
-// without it.
+// classify changes a plan so that limits have classes, as far as they may, and requests say one of
+// them, none, or one that no limit has. It has a random stream of its own, so that seeds keep their
+// meaning without it.
 func classify(p *Plan) {
 	random := p.random(forClasses, 0)
 	lines := strings.Split(p.Document, "\n")
@@ -44,8 +44,8 @@ func (o *offering) class(rq *request) {
 	}
 }
 
-// judgesClass has the judge of a bucket hold a decision to its class, if all that the region admitted
-// is known to count in its store.
+// judgesClass has the judge of a bucket hold a decision to its class, if all that the region
+// admitted is known to count in its store.
 func (n *node) judgesClass(rq *request, b *bucket, a *oracle.Answer, d admit.Decision) {
 	a.Elsewhere = d.At == 0
 	l := b.limit.policy

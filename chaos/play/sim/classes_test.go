@@ -9,7 +9,8 @@ import (
 	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
-// TestSeedsWithClassesHold: no seed breaks an invariant whose limits have classes, beside the other draws.
+// TestSeedsWithClassesHold: no seed breaks an invariant whose limits have classes, beside the other
+// draws.
 func TestSeedsWithClassesHold(t *testing.T) {
 	for _, c := range []Config{{Classes: true}, {Classes: true, Wider: true, Spanning: true}, {Classes: true, Owing: true, Varied: true}} {
 		tally := holds(t, Hunt{Config: c, Seeds: suite.Short[uint64](30, 100)})

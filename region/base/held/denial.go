@@ -21,8 +21,8 @@ type Answer struct {
 	Heard      time.Duration      // and when its answer was there
 	State      algorithms.State
 	Ends       quantity.StoreTime // when the State's cell ends
-	// Denied is the smallest cost that the bucket had no room for, 0: none. Verdict belongs to it. Of a
-	// request of a smaller part Lower has it.
+	// Denied is the smallest cost that the bucket had no room for, 0: none. Verdict belongs to it.
+	// Of a request of a smaller part Lower has it.
 	Denied  quantity.Units
 	Verdict algorithms.Verdict
 	Fitted  quantity.Units // the largest cost that it had room for, 0: none

@@ -26,7 +26,8 @@ type Memory struct {
 	lower  atomic.Pointer[lower]
 	chunk  atomic.Pointer[Chunk]
 	turns  turns
-	// lowerTurns is of requests of smaller parts, so that those of the whole do not wait behind them.
+	// lowerTurns is of requests of smaller parts, so that those of the whole do not wait behind
+	// them.
 	lowerTurns turns
 	// filling is true while units for a chunk are asked for.
 	filling atomic.Bool

@@ -11,17 +11,18 @@ import (
 // limit): to use no more than that part, all use counted.
 type PartAnswer struct {
 	Part quantity.PPM
-	// Denied is the smallest cost of theirs that it had no room for, 0: none. Verdict belongs to it.
+	// Denied is the smallest cost of theirs that it had no room for, 0: none. Verdict belongs to
+	// it.
 	Denied  quantity.Units
 	Verdict algorithms.Verdict
-	// Fitted is the largest cost that it had room for, of a request of this part or a smaller one. Free
-	// is what fits at the end.
+	// Fitted is the largest cost that it had room for, of a request of this part or a smaller one.
+	// Free is what fits at the end.
 	Fitted, Free quantity.Units
 }
 
-// lower is the denials of requests of smaller parts. Each part has its own: one of a small part says
-// nothing of a larger one, and one of a larger part does not say when a smaller one fits. There are as
-// many as a limit has classes, at most. A list is never changed, only replaced.
+// lower is the denials of requests of smaller parts. Each part has its own: one of a small part
+// says nothing of a larger one, and one of a larger part does not say when a smaller one fits.
+// There are as many as a limit has classes, at most. A list is never changed, only replaced.
 type lower []*denial
 
 // of returns the denial of a part, or nil.
@@ -70,8 +71,8 @@ func (a *Answer) lower(part quantity.PPM) int {
 	return -1
 }
 
-// DenyPart is Deny for a request that may use only a part of the bucket's rights. withheld says that the
-// bucket has room for the cost as far as is known, but not in that part.
+// DenyPart is Deny for a request that may use only a part of the bucket's rights. withheld says
+// that the bucket has room for the cost as far as is known, but not in that part.
 func (m *Memory) DenyPart(part quantity.PPM, cost quantity.Units, generation uint64, now time.Duration) (told Denial,
 	withheld, denied, turn bool) {
 	if part >= algorithms.Whole {

@@ -10,7 +10,8 @@ import (
 
 const batch, bulk quantity.PPM = 600_000, 100_000
 
-// part returns an answer of a window of 10 units, of which so many are free, that a cost was denied to a part.
+// part returns an answer of a window of 10 units, of which so many are free, that a cost was denied
+// to a part.
 func part(at time.Duration, of quantity.PPM, cost, free quantity.Units) Answer {
 	a := answer(at, free)
 	a.State.Share, a.State.Used = 10, 10-free
@@ -19,7 +20,8 @@ func part(at time.Duration, of quantity.PPM, cost, free quantity.Units) Answer {
 	return a
 }
 
-// TestDenyPart: a denial is remembered for its part alone. It is forgotten when the cost fits into the part.
+// TestDenyPart: a denial is remembered for its part alone. It is forgotten when the cost fits into
+// the part.
 func TestDenyPart(t *testing.T) {
 	const at, now = time.Second, 1020 * ms
 	whole := denied(at+2*ms, 1, time.Minute)
@@ -75,8 +77,8 @@ func answered(at time.Duration, free quantity.Units) Answer {
 	return a
 }
 
-// TestLowerTurns: requests of smaller parts take turns among themselves, and nobody who may use all waits
-// behind them.
+// TestLowerTurns: requests of smaller parts take turns among themselves, and nobody who may use all
+// waits behind them.
 func TestLowerTurns(t *testing.T) {
 	var m Memory
 	c := Coming{Now: 1_000_000, Alone: time.Second, Cost: 1, Rate: 1, Window: time.Second, Within: time.Minute, Lower: true}

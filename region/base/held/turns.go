@@ -24,8 +24,8 @@ type Coming struct {
 	// none.
 	After        time.Duration
 	AtOnce, More quantity.Units
-	// Lower says that the request may use only a part of the bucket's rights. Such requests take turns
-	// among themselves.
+	// Lower says that the request may use only a part of the bucket's rights. Such requests take
+	// turns among themselves.
 	Lower bool
 }
 

@@ -37,8 +37,8 @@ func (w *way) classify(q Request) {
 	}
 }
 
-// classifyLists finds the classes of a request with lists. A limit that several of them meet takes the
-// request for what the list of the smallest part says.
+// classifyLists finds the classes of a request with lists. A limit that several of them meet takes
+// the request for what the list of the smallest part says.
 func (w *way) classifyLists(q Request) {
 	for n, its := range w.lists.met {
 		for _, i := range its.Limits {
@@ -62,8 +62,8 @@ func (w *way) class(i int) string {
 	return w.classes[i].Name
 }
 
-// left returns how many units a request of the same class still fits of one of its limits, and how many
-// more are free and kept for classes with a larger part.
+// left returns how many units a request of the same class still fits of one of its limits, and how
+// many more are free and kept for classes with a larger part.
 func (w *way) left(i int, a queue.Answer) (remaining, kept quantity.Units) {
 	v, s := a.Own().Verdicts[i], &a.Decided.Buckets[i]
 	free, part := v.Remaining, w.PortionOf(i)
@@ -77,8 +77,8 @@ func (w *way) left(i int, a queue.Answer) (remaining, kept quantity.Units) {
 	return remaining, free - remaining
 }
 
-// withheld reports whether one of the limits has room for the request, but not in the part of its class:
-// then it lacks nothing that other regions could lend.
+// withheld reports whether one of the limits has room for the request, but not in the part of its
+// class: then it lacks nothing that other regions could lend.
 func (w *way) withheld(i int, a *queue.Answer) bool {
 	v := a.Own().Verdicts[i]
 	return v.Retry != 0 && w.PortionOf(i) < algorithms.Whole && max(w.CostOf(i), 1) <= v.Remaining

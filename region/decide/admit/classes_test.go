@@ -30,9 +30,9 @@ func (l *Limiter) demanded() (admitted, denied quantity.Units) {
 	return admitted, denied
 }
 
-// A batch job stops where the part of its class ends. What it is told is about its class, its denial is
-// remembered for it alone, and is no demand as long as units are free. Who waits gets the rest; then what
-// batch is denied is demand, too, also from memory.
+// A batch job stops where the part of its class ends. What it is told is about its class, its
+// denial is remembered for it alone, and is no demand as long as units are free. Who waits gets the
+// rest; then what batch is denied is demand, too, also from memory.
 func TestBatchLeavesTheRest(t *testing.T) {
 	counted(t, hereAndThere, []string{classed}, func(t *testing.T, n *Limiter, s *countedServer) {
 		if d := n.must(t, of("batch", 50)); !d.Allowed || d.Class != "batch" || d.Remaining != 10 || d.Kept != 40 {
@@ -77,8 +77,8 @@ func TestBatchLeavesTheRest(t *testing.T) {
 	})
 }
 
-// A cost above what its class may use of all that the limit has never fits; one above its part of what
-// this region has by itself exceeds that.
+// A cost above what its class may use of all that the limit has never fits; one above its part of
+// what this region has by itself exceeds that.
 func TestCostsAboveAClass(t *testing.T) {
 	counted(t, hereAndThere, []string{classed}, func(t *testing.T, n *Limiter, s *countedServer) {
 		for cost, want := range map[quantity.Units]Reason{151: Never, 150: ExceedsRegionCapacity, 61: ExceedsRegionCapacity, 60: WithinLimit} {
@@ -112,7 +112,8 @@ func TestClassesTogether(t *testing.T) {
 	})
 }
 
-// A class that is denied while units are free waits for none of other regions; who may use all does.
+// A class that is denied while units are free waits for none of other regions; who may use all
+// does.
 func TestBatchDoesNotBorrow(t *testing.T) {
 	counted(t, hereAndThere, []string{classed + ", on_exhausted: borrow"}, func(t *testing.T, n *Limiter, s *countedServer) {
 		n.must(t, of("batch", 60))
@@ -179,8 +180,8 @@ func TestClassesWithoutTheStore(t *testing.T) {
 	})
 }
 
-// A list whose last entry is the class meets the limit and the bucket of the list without it, and is denied
-// by the part of its class.
+// A list whose last entry is the class meets the limit and the bucket of the list without it, and
+// is denied by the part of its class.
 func TestListsOfClasses(t *testing.T) {
 	limit := "name: path, entries: [{key: account}], limit: 250, window: 1m, classes: {by: priority, batch: 0.6}"
 	counted(t, hereAndThere, []string{limit}, func(t *testing.T, n *Limiter, s *countedServer) {
@@ -202,8 +203,8 @@ func TestListsOfClasses(t *testing.T) {
 	})
 }
 
-// Over entries the class is a list's last descriptor. Of a bucket that two lists meet counts what the
-// list of the smaller part says.
+// Over entries the class is a list's last descriptor. Of a bucket that two lists meet counts what
+// the list of the smaller part says.
 func TestClassesOfLists(t *testing.T) {
 	d, err := policy.Parse("limits.yaml", []byte("version: 1\nregions: {here: {weight: 1}}\nlimits:\n"+
 		"  - {name: path, domain: api, entries: [{key: account}], algorithm: fixed_window, limit: 100, window: 1m, classes: {by: priority, batch: 0.6, bulk: 0.1}}\n"))

@@ -9,8 +9,8 @@ import (
 	"github.com/quotad/quotad/region/memory/rules"
 )
 
-// A part of a request has the portions of its limits, and requests of a group have theirs one after the
-// other; where all may use all, nothing is said.
+// A part of a request has the portions of its limits, and requests of a group have theirs one after
+// the other; where all may use all, nothing is said.
 func TestPortions(t *testing.T) {
 	const batch quantity.PPM = 600_000
 	a, b := &rules.Applied{}, &rules.Applied{}

@@ -28,8 +28,8 @@ type Decision struct {
 	Remaining  *quantity.Units      `json:"remaining,omitempty"`
 	ResetAfter *asjson.Milliseconds `json:"reset_after_ms,omitempty"`
 
-	// Class is the request's class under the limit, and Kept is what is free beside Remaining, for classes
-	// with a larger part; absent where there is none.
+	// Class is the request's class under the limit, and Kept is what is free beside Remaining, for
+	// classes with a larger part; absent where there is none.
 	Class string         `json:"class,omitempty"`
 	Kept  quantity.Units `json:"kept,omitempty"`
 

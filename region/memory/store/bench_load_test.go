@@ -137,7 +137,8 @@ func credits(st *stage, on bucket, n quantity.Units) (quantity.Cell, bool) {
 	return cell, g.Status == algorithms.StatusOK && g.Row.Borrowed == n
 }
 
-// ofClass decides a request of a class that may use 0.6 of the rights, of a cost that fits or later will.
+// ofClass decides a request of a class that may use 0.6 of the rights, of a cost that fits or later
+// will.
 func ofClass(cost quantity.Units, fits bool) func(*stage, bucket, quantity.Units) (quantity.Cell, bool) {
 	return func(st *stage, on bucket, _ quantity.Units) (quantity.Cell, bool) {
 		d := decide(st.b, st.Store, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []quantity.Units{cost},

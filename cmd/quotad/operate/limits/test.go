@@ -126,8 +126,8 @@ type appliesTo struct {
 	Key    string `json:"key"`
 	Shadow bool   `json:"shadow,omitempty"`
 	Assign bool   `json:"assign,omitempty"` // Envoys may be assigned parts
-	// Class is that of the request, and Part what it may use of what a region holds; absent: the limit
-	// has no classes.
+	// Class is that of the request, and Part what it may use of what a region holds; absent: the
+	// limit has no classes.
 	Class *string     `json:"class,omitempty"`
 	Part  json.Number `json:"class_part,omitempty"`
 }

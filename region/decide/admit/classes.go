@@ -77,13 +77,6 @@ func (w *way) left(i int, a queue.Answer) (remaining, kept quantity.Units) {
 	return remaining, free - remaining
 }
 
-// withheld reports whether one of the limits has room for the request, but not in the part of its
-// class: then it lacks nothing that other regions could lend.
-func (w *way) withheld(i int, a *queue.Answer) bool {
-	v := a.Own().Verdicts[i]
-	return v.Retry != 0 && w.PortionOf(i) < algorithms.Whole && max(w.CostOf(i), 1) <= v.Remaining
-}
-
 // countClasses counts a request of limits with classes: a denied one for the limit that denied it.
 func (c *accounts) countClasses(w *way, d Decision) {
 	if w.classes == nil || d.Repeated {

@@ -112,8 +112,8 @@ func TestClassesTogether(t *testing.T) {
 	})
 }
 
-// A class that is denied while units are free waits for none of other regions; who may use all
-// does.
+// A class that may not use all waits for no units of other regions: with as many as it costs it would
+// not fit either. Who may use all does.
 func TestBatchDoesNotBorrow(t *testing.T) {
 	counted(t, hereAndThere, []string{classed + ", on_exhausted: borrow"}, func(t *testing.T, n *Limiter, s *countedServer) {
 		n.must(t, of("batch", 60))
@@ -135,6 +135,9 @@ func TestBatchDoesNotBorrow(t *testing.T) {
 		n.must(t, of("interactive", 40))
 		if !waits("interactive") {
 			t.Error("interactive does not wait for units")
+		}
+		if waits("batch") {
+			t.Error("batch waits for units when none is free")
 		}
 	})
 }

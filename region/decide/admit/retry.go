@@ -29,9 +29,6 @@ type denies struct {
 // never reports whether the cost is above what the class may use of all that the limit has.
 func (d denies) never() bool { return d.cost > algorithms.Portion(d.Most(), d.part) }
 
-// withheld reports whether the bucket has room, but not for the request's class.
-func (d denies) withheld() bool { return d.part < algorithms.Whole && d.cost <= d.verdict.Remaining }
-
 // retryAfter returns when a request may come again that a limit denies: when this region's rights
 // suffice for it, after all who were told so before, or when units of other regions may be here, if
 // that is sooner. Negative: neither is known. It is the only rule for what callers are told, by
@@ -53,7 +50,8 @@ func (d denies) retryAfter(engine *rights.Engine, seed uint64, take bool) time.D
 	}
 	var lent exchange.Relief
 	bucket := d.Limit.Algorithm.Bucket()
-	if !d.withheld() && (bucket || s.Share < d.Most()) { // else the others hold nothing, or nothing is asked of them
+	// Else the others hold nothing, or what they lend for the cost is too little for a part of all.
+	if d.part >= algorithms.Whole && (bucket || s.Share < d.Most()) {
 		lent = engine.Relief(d.Bucket, s.Cell, s.Share, d.cost-s.Free+debtOf(d.Applied, s))
 	}
 	if !bucket && lent.Units > 0 { // they come all at once

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -284,7 +283,7 @@ func (b *batcher) calls(groups [][]Ask) (calls []algorithms.Decide, work int64) 
 
 // partsOf returns the parts of the requests of a group, nil if all may use all.
 func partsOf(group []Ask) (all []quantity.PPM) {
-	if !slices.ContainsFunc(group, func(w Ask) bool { return w.Portions != nil }) {
+	if allWhole(group) {
 		return nil
 	}
 	for n := range group {
@@ -293,6 +292,16 @@ func partsOf(group []Ask) (all []quantity.PPM) {
 		}
 	}
 	return all
+}
+
+// allWhole reports whether all requests of a group may use all of their limits' rights.
+func allWhole(group []Ask) bool {
+	for n := range group {
+		if group[n].Portions != nil {
+			return false
+		}
+	}
+	return true
 }
 
 func shardOf(c algorithms.Decide) store.Shard { return store.ShardOf(c.Buckets[0].Key) }

@@ -86,7 +86,7 @@ func (c Lend) Args() []any {
 	a := about(c.Fence, c.Target)
 	a.str(c.Peer)
 	a.num(int64(c.Cell), int64(c.Returned), int64(c.Lent), int64(c.Kept), int64(c.Cap),
-		int64(c.Burst), int64(c.KeptBurst), int64(c.CapBurst))
+		int64(c.Burst), int64(c.KeptBurst), int64(c.CapBurst), int64(c.LeastBurst))
 	return a
 }
 

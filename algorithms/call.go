@@ -140,6 +140,8 @@ type Debit struct {
 	KeptBurst quantity.Units // tokens this region keeps
 	// most burst tokens that all peers together may hold on loan in the cell
 	CapBurst quantity.Units
+	// LeastBurst is how many more tokens are lent at least, if any are: fewer would be of no use.
+	LeastBurst quantity.Units
 }
 
 // Assign asks the store for rights of a cell of a token_bucket or a fixed_window, this one or the

@@ -405,7 +405,8 @@ func (h *history) lend(t *rapid.T) {
 			Returned: h.units(t, "returned"), Lent: h.units(t, "lent"),
 			Kept: quantity.Units(rapid.Int64Range(0, 3).Draw(t, "kept")), Cap: h.units(t, "cap"),
 			Burst: h.units(t, "burst"), KeptBurst: quantity.Units(rapid.Int64Range(0, 3).Draw(t,
-				"kept burst")), CapBurst: h.units(t, "cap burst")}}
+				"kept burst")), CapBurst: h.units(t, "cap burst"),
+			LeastBurst: quantity.Units(rapid.Int64Range(0, 3).Draw(t, "least burst"))}}
 	got := must[algorithms.Given](t)(c.Parse(h.eval(t, algorithms.LendScript, c.Args(), key)))
 	same(t, "lend", c, got, h.twin.Lend(h.time(got.Now), c))
 	h.exists(key, got.State)

@@ -3,14 +3,14 @@
 -- and beyond what it keeps, and what is lent out stays within the lending cap. The call names the values the rows
 -- should reach, so that a repeated call gives nothing twice.
 -- KEYS: token, bucket. ARGV: guard, terms, peer, cell, returned to reach, lent to reach, units kept, lending cap, burst
--- to reach, tokens kept, burst cap.
+-- to reach, tokens kept, burst cap, least of burst that is lent.
 -- Reply: LOST, now, when, where the bucket must be restored first; else OK, now, state, row (lent, returned, borrowed, regained, burst lent, burst borrowed), spare left, of burst.
 local now, lost_at = enter()
 if not now then return {lost_at} end
 local h = hold_one(KEYS[2], now, lost_at)
 if not h then return {CALENDAR, now} end
 local peer, cell, returned, to_lend, kept, cap = arg(), num(), num(), num(), num(), num()
-local to_burst, kept_burst, cap_burst = num(), num(), num()
+local to_burst, kept_burst, cap_burst, least_burst = num(), num(), num(), num()
 local s = open(h)
 -- What is spent is spent. Of a rate, what is assigned serves a part of what is kept; of a window, it is spent.
 if h.kind == 'token_bucket' then kept = kept - assigned(h, cell) end
@@ -46,6 +46,7 @@ if cell == h.cell then room_burst = math.min(s:room_burst(kept_burst), cap_burst
 if is_full(h, cell, peer) then room, room_burst = 0, 0 end
 local more = math.max(math.min(to_lend - row.l, room), 0)
 local burst = math.max(math.min(to_burst - row.y, room_burst), 0)
+if burst < least_burst then burst = 0 end
 if more + burst > 0 then
   row.l, row.y = row.l + more, row.y + burst
   change(-burst)

@@ -39,6 +39,9 @@ func (w *Twin) Lend(t quantity.StoreTime, c Lend) Given {
 		room, roomBurst = 0, 0
 	}
 	more, burst := max(min(c.Lent-row.Lent, room), 0), max(min(c.Burst-row.BurstLent, roomBurst), 0)
+	if burst < c.LeastBurst {
+		burst = 0
+	}
 	if more+burst > 0 {
 		row.Lent += more
 		row.BurstLent += burst

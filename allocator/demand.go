@@ -36,23 +36,26 @@ const (
 // would ask back what it has just lent.
 //
 // Denied units count as demand, but at most twice as many as counted (or were admitted) in the
-// sample before: a storm of retries is not demand. The zero value is ready to use.
+// sample before: a storm of retries is not demand. Where costs vary, 16 and 8 are so many times the
+// spread of the costs (Spread): one large cost is not a rush. The zero value is ready to use.
 type Demand struct {
 	units   [demandSamples]quantity.Units // demand, with the denied units that count
 	elapsed [demandSamples]int64          // microseconds that each sample stands for
 	count   int                           // samples taken, at most demandSamples
 	next    int                           // where the next sample goes
 	denied  quantity.Units                // units denied and counted in the last sample
+	sizes   sizes
 }
 
-// Sample adds a sample: the units admitted and denied in the last elapsed microseconds. elapsed
-// counts as half a tick at least.
-func (d *Demand) Sample(admitted, denied quantity.Units, elapsed int64) {
+// Sample adds a sample: what was asked in the last elapsed microseconds. elapsed counts as half a tick
+// at least.
+func (d *Demand) Sample(r Requests, elapsed int64) {
 	elapsed = max(elapsed, minSample)
-	d.denied = CountedDenials(denied, d.denied, admitted)
-	d.units[d.next], d.elapsed[d.next] = admitted+d.denied, elapsed
+	d.denied = r.counted(d.denied)
+	d.units[d.next], d.elapsed[d.next] = r.Admitted+d.denied, elapsed
 	d.next = (d.next + 1) % demandSamples
 	d.count = min(d.count+1, demandSamples)
+	d.sizes.add(r)
 }
 
 // Rate returns the estimate in milliunits per second, for cells of the given length in
@@ -61,15 +64,16 @@ func (d *Demand) Rate(cell int64) quantity.MilliRate {
 	var units quantity.Units
 	var elapsed int64
 	var last quantity.MilliRate
+	spread := quantity.Units(d.Spread())
 	for n := range d.count {
 		i := (d.next - 1 - n + demandSamples) % demandSamples
-		enough := units >= demandUnits || (n >= demandReach && elapsed >= cell)
+		enough := units >= demandUnits*spread || (n >= demandReach && elapsed >= cell)
 		if n >= demandLeast && enough {
 			break
 		}
 		units += d.units[i]
 		elapsed += d.elapsed[i]
-		if n == 0 && units >= demandRise {
+		if n == 0 && units >= demandRise*spread {
 			last = PerSecond(units, elapsed)
 		}
 	}
@@ -82,18 +86,13 @@ const minSample = Interval / 2
 
 // Latest returns the estimate in milliunits per second, including what was asked since the last
 // sample. rate is the result of Rate. What came since counts only once half a tick has passed, and
-// only if it raises the estimate.
-func (d *Demand) Latest(rate quantity.MilliRate, admitted, denied quantity.Units,
-	elapsed int64) quantity.MilliRate {
-	if elapsed < minSample {
-		return rate
+// only if it raises the estimate; where costs vary, only if it is as much as raises it by itself.
+func (d *Demand) Latest(rate quantity.MilliRate, r Requests, elapsed int64) quantity.MilliRate {
+	if units := r.Admitted + r.counted(d.denied); elapsed >= minSample &&
+		(d.Spread() == 1 || units >= demandRise*quantity.Units(d.Spread())) {
+		return max(rate, PerSecond(units, elapsed))
 	}
-	return max(rate, d.since(admitted, denied, elapsed))
-}
-
-// since returns the rate of what was asked since the last sample, in milliunits per second.
-func (d *Demand) since(admitted, denied quantity.Units, elapsed int64) quantity.MilliRate {
-	return PerSecond(admitted+CountedDenials(denied, d.denied, admitted), elapsed)
+	return rate
 }
 
 // CountedDenials returns how many of the denied units count as demand: at most twice the larger of
@@ -138,8 +137,8 @@ const fewUnits = 16_000
 // Likely returns the demand by which a region asks, in milliunits per second: the mean over the
 // last second or so, unless the demand has plainly changed or is below fewUnits. latest, the higher
 // estimate that decides when to ask, would be too much every other time.
-func Likely(mean, latest quantity.MilliRate) quantity.MilliRate {
-	if latest >= fewUnits && !Changed(mean, latest) {
+func Likely(mean, latest quantity.MilliRate, spread int64) quantity.MilliRate {
+	if latest >= quantity.MilliRate(fewUnits*spread) && !Changed(mean, latest, spread) {
 		return mean
 	}
 	return latest
@@ -148,9 +147,9 @@ func Likely(mean, latest quantity.MilliRate) quantity.MilliRate {
 // Smoothed returns the mean demand after one more tick: it follows the rate by a quarter of the
 // difference, and at once where the demand has plainly changed. It is exponential smoothing with a
 // time constant of about a second.
-func Smoothed(mean, rate quantity.MilliRate) quantity.MilliRate {
+func Smoothed(mean, rate quantity.MilliRate, spread int64) quantity.MilliRate {
 	step := (rate - mean) / 4
-	if step == 0 || Changed(mean, rate) {
+	if step == 0 || Changed(mean, rate, spread) {
 		return rate
 	}
 	return mean + step
@@ -158,10 +157,10 @@ func Smoothed(mean, rate quantity.MilliRate) quantity.MilliRate {
 
 // Changed reports whether a demand has plainly changed: by more than a quarter of what it was, and by
 // more than chance explains. Units that are counted for two ticks vary as a Poisson process does,
-// with a variance equal to their mean, and three standard deviations are taken for chance. Rates
-// are milliunits per second, at least 0.
-func Changed(old, now quantity.MilliRate) bool {
-	const perRate = 9 * 1000 * Second / (2 * Interval)
+// with a variance equal to their mean times the spread of their costs, and three standard deviations are
+// taken for chance. Rates are milliunits per second, at least 0.
+func Changed(old, now quantity.MilliRate, spread int64) bool {
+	perRate := uint64(spread) * (9 * 1000 * Second / (2 * Interval))
 	apart := max(old-now, now-old)
 	hi, lo := bits.Mul64(uint64(apart), uint64(apart))
 	chanceHi, chanceLo := bits.Mul64(perRate, uint64(max(old, now)))

@@ -24,7 +24,7 @@ func TestChanged(t *testing.T) {
 		{10_000, 60_000, true},
 		{1 << 56, 1 << 56, false}, {0, 1 << 56, true}, {1 << 56, 1 << 55, true},
 	} {
-		if got := Changed(x.old, x.now); got != x.want {
+		if got := Changed(x.old, x.now, 1); got != x.want {
 			t.Errorf("from %d to %d: changed %t", x.old, x.now, got)
 		}
 	}
@@ -45,7 +45,7 @@ func TestChangedIsByChance(t *testing.T) {
 		square, chance := new(big.Rat).Mul(units, units), new(big.Rat).Mul(big.NewRat(9, 1),
 			counted)
 		want := apart.Cmp(big.NewRat(int64(old/4), 1)) > 0 && square.Cmp(chance) > 0
-		if got := Changed(old, now); got != want {
+		if got := Changed(old, now, 1); got != want {
 			r.Fatalf("from %d to %d: changed %t, want %t", old, now, got, want)
 		}
 	})
@@ -59,7 +59,7 @@ func TestLikely(t *testing.T) {
 		"plainly less":                        {300_000, 30_000, 30_000},
 		"a mean of nothing, and little comes": {0, 16_000, 0},
 	} {
-		if got := Likely(c.mean, c.latest); got != c.want {
+		if got := Likely(c.mean, c.latest, 1); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}
@@ -71,7 +71,7 @@ func TestSmoothed(t *testing.T) {
 		{0, 900_000, 900_000}, {300_000, 340_000, 310_000}, {340_000, 300_000, 330_000},
 		{100, 103, 103}, {103, 100, 100},
 	} {
-		if got := Smoothed(c.mean, c.rate); got != c.want {
+		if got := Smoothed(c.mean, c.rate, 1); got != c.want {
 			t.Errorf("from %d to %d: %d, want %d", c.mean, c.rate, got, c.want)
 		}
 	}
@@ -82,7 +82,7 @@ func TestSmoothed(t *testing.T) {
 		next := mean
 		for n := 0; next != to; n++ {
 			was := next
-			next = Smoothed(next, to)
+			next = Smoothed(next, to, 1)
 			if next < min(was, to) || next > max(was, to) || next == was || n > 200 {
 				r.Fatalf("from %d to %d: after %d ticks at %d, before that at %d", mean, to, n,
 					next, was)
@@ -94,7 +94,7 @@ func TestSmoothed(t *testing.T) {
 // TestLatest: what came since the last sample counts after half a tick, and only upwards.
 func TestLatest(t *testing.T) {
 	var d Demand
-	d.Sample(20, 0, Interval)
+	d.Sample(Requests{Admitted: 20}, Interval)
 	rate := d.Rate(Second)
 	for _, c := range []struct {
 		admitted quantity.Units
@@ -104,14 +104,14 @@ func TestLatest(t *testing.T) {
 		{1000, Interval/2 - 1, 100_000}, {20, Interval / 2, 200_000}, {0, Interval, 100_000},
 		{40, Interval, 200_000},
 	} {
-		if got := d.Latest(rate, c.admitted, 0, c.elapsed); got != c.want {
+		if got := d.Latest(rate, Requests{Admitted: c.admitted}, c.elapsed); got != c.want {
 			t.Errorf("%d units in %d us after 100 a second: %d, want %d", c.admitted, c.elapsed,
 				got, c.want)
 		}
 	}
 	var quick, slow Demand
-	quick.Sample(10, 0, 1)
-	slow.Sample(10, 0, Interval/2)
+	quick.Sample(Requests{Admitted: 10}, 1)
+	slow.Sample(Requests{Admitted: 10}, Interval/2)
 	if quick != slow {
 		t.Errorf("a sample of a microsecond counts as %d, of half a tick as %d", quick.Rate(Second),
 			slow.Rate(Second))

@@ -86,6 +86,19 @@ func (k *Scratch) Divide(units, tail quantity.Units, offers []Offer, jitter quan
 	return portions
 }
 
+// Fill asks each peer in turn for all that it may have, until the units are reached.
+func (k *Scratch) Fill(units quantity.Units, offers []Offer) []Portion {
+	portions := k.portions[:0]
+	for _, o := range offers {
+		if u := min(units, o.Back+o.Spare); u > 0 {
+			portions = append(portions, Portion{Peer: o.Peer, Units: u})
+			units -= u
+		}
+	}
+	k.portions = portions
+	return portions
+}
+
 // insertPortion puts a portion in its place: larger portions first, and of equal ones the lower
 // peer first.
 func insertPortion(portions []Portion, p Portion) []Portion {

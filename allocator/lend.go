@@ -29,14 +29,15 @@ func KeptBurst(o Outlook, share quantity.Units, grace int64) quantity.Units {
 // other kinds. A unit that is lent is missing here until a window after its cell. If every region
 // lent all that it does not need on average, each would run short in turn.
 //
-// The margin is one standard deviation of the units that come in a window. They come as in a
-// Poisson process, so that is the square root of their number. It is at most this region's equal
+// The margin is one standard deviation of the units that come in a window. Requests come as in a
+// Poisson process, so that is the square root of their units times the spread of their costs. It is at most this region's equal
 // part of slack, which is what all regions together are known to leave of the limit.
-func (f Frame) Margin(o Outlook, slack quantity.Units, regions int64) quantity.Units {
+func (f Frame) Margin(o Outlook, spread int64, slack quantity.Units, regions int64) quantity.Units {
 	if !f.Sliding {
 		return 0
 	}
-	return max(min(root(Over(o.Rate, f.Window)), slack/quantity.Units(regions)), 0)
+	part := slack / quantity.Units(regions)
+	return max(min(deviation(Over(o.Rate, f.Window), spread, part), part), 0)
 }
 
 // TailLeft reports whether the open cell is so far gone that a region keeps nothing of it when a peer

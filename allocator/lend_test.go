@@ -26,7 +26,7 @@ func TestMargin(t *testing.T) {
 		{algorithms.FixedWindow, 1000, 3, 0}, {algorithms.TokenBucket, 1000, 3, 0},
 		{algorithms.LeakyBucket, 1000, 3, 0},
 	} {
-		if got := frameOf(c.kind, 10*Second).Margin(o, c.slack, c.regions); got != c.want {
+		if got := frameOf(c.kind, 10*Second).Margin(o, 1, c.slack, c.regions); got != c.want {
 			t.Errorf("%+v: %d", c, got)
 		}
 	}
@@ -43,7 +43,7 @@ func TestMarginsFitIntoTheSlack(t *testing.T) {
 		var kept quantity.Units
 		for range regions {
 			kept += f.Margin(Outlook{Rate: quantity.MilliRate(rapid.Int64Range(0, maxRate).Draw(r,
-				"rate"))}, slack, regions)
+				"rate"))}, rapid.Int64Range(1, maxSpread).Draw(r, "spread"), slack, regions)
 		}
 		if kept > slack {
 			r.Fatalf("%d regions keep %d of %d", regions, kept, slack)

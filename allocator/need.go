@@ -39,6 +39,9 @@ type Need struct {
 	Share     quantity.Units
 	Target    quantity.Units // see Scratch.Target; not used while requests wait
 	Waiting   quantity.Units // units that requests wait for; 0: none waits
+	Large     quantity.Units // a large cost that is wanted whole; 0: none
+	Spread    int64          // of the costs: see Demand.Spread
+	Slack     quantity.Units // this region's equal part of what all regions are known to leave
 	InNeed    bool           // the region has denied requests lately
 	Home      bool           // one region is entitled to all, and the others borrow unit by unit
 	HomeWaits quantity.Units // with Home: see HomeWants
@@ -48,10 +51,10 @@ type Need struct {
 // thought to have them to spare (room). short is never more than the region may borrow. room may
 // be; SplitAsk cuts it.
 //
-// While requests wait, short is what they lack, and there is no room. Otherwise short is what is
+// Short is what a large cost lacks at least. While requests wait, it is what they lack, and there is no room. Otherwise short is what is
 // short of the target within the horizon, and a kind whose cells stand apart has room. The room is
-// one standard deviation of what is still to come; units come as in a Poisson process, so that is
-// the square root of their number. Without room, every other cell would need a second ask. If the
+// one standard deviation of what is still to come, as in Frame.Margin; beyond the square root of its units
+// at most Slack. Without room, every other cell would need a second ask. If the
 // target is less than what the region wants, the room ends at the entitlement. A region in need may
 // even then ask for all it wants, because peers may want less than they did.
 //
@@ -59,7 +62,7 @@ type Need struct {
 // lacks.
 func (n *Need) Short() (short, room quantity.Units) {
 	o := n.Outlook
-	short = min(o.Used+n.Waiting, n.Own.Entitlement+n.Own.Borrowable) - n.Share
+	short = min(o.Used+max(n.Waiting, n.Large), n.Own.Entitlement+n.Own.Borrowable) - n.Share
 	if n.Waiting == 0 {
 		short = max(short, Short(o, n.Opens, n.Target, n.Share))
 		room = n.room(short)
@@ -76,7 +79,7 @@ func (n *Need) room(short quantity.Units) quantity.Units {
 	if !n.CellsApart {
 		return 0
 	}
-	chance := root(short + o.Total() - o.Used)
+	chance := deviation(short+o.Total()-o.Used, n.Spread, n.Slack)
 	switch {
 	case n.Target >= o.Total():
 		return chance

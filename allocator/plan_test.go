@@ -245,47 +245,47 @@ func TestDivide(t *testing.T) {
 func TestDemand(t *testing.T) {
 	const tick = Second / 5
 	var d Demand
-	d.Sample(76, 0, tick)
+	d.Sample(Requests{Admitted: 76}, tick)
 	if d.Rate(Second) != 380_000 {
 		t.Errorf("first sample: %d, want 380 a second", d.Rate(Second))
 	}
 	for range 4 {
-		d.Sample(76, 0, tick)
+		d.Sample(Requests{Admitted: 76}, tick)
 	}
-	d.Sample(180, 0, tick)
+	d.Sample(Requests{Admitted: 180}, tick)
 	if d.Rate(Second) != 900_000 {
 		t.Errorf("a step up: %d, want 900 a second at once", d.Rate(Second))
 	}
-	d.Sample(12, 0, tick)
-	d.Sample(12, 0, tick)
+	d.Sample(Requests{Admitted: 12}, tick)
+	d.Sample(Requests{Admitted: 12}, tick)
 	if d.Rate(Second) != 60_000 {
 		t.Errorf("two samples after a step down: %d, want 60 a second", d.Rate(Second))
 	}
-	d.Sample(10, 100_000, tick)
+	d.Sample(Requests{Admitted: 10, Denied: 100_000}, tick)
 	if d.Rate(Second) != 150_000 {
 		t.Errorf("a storm of denials: %d, want them counted at twice what was admitted",
 			d.Rate(Second))
 	}
-	if got := d.Latest(d.Rate(Second), 0, 1_000_000, tick); got != 200_000 {
+	if got := d.Latest(d.Rate(Second), Requests{Denied: 1_000_000}, tick); got != 200_000 {
 		t.Errorf("a storm going on: %d, want twice what was counted before", got)
 	}
 	var rare Demand
 	for second := range 20 { // one a second
-		rare.Sample(1, 0, tick)
+		rare.Sample(Requests{Admitted: 1}, tick)
 		for range 4 {
-			rare.Sample(0, 0, tick)
+			rare.Sample(Requests{Admitted: 0}, tick)
 		}
 		if got := rare.Rate(60 * Second); got != 1_000 && second >= 5 {
 			t.Fatalf("one unit a second: %d between two of them", got)
 		}
 	}
 	for range demandReach {
-		rare.Sample(0, 0, tick)
+		rare.Sample(Requests{Admitted: 0}, tick)
 	}
 	if short, long := rare.Rate(Second), rare.Rate(60*Second); short != 0 || long == 0 {
 		t.Errorf("a second of silence after rare units: %d for cells of a second, %d for cells of a minute", short, long)
 	}
-	rare.Sample(2, 0, tick)
+	rare.Sample(Requests{Admitted: 2}, tick)
 	if got := rare.Rate(Second); got > 2_000 {
 		t.Errorf("two units in one sample: %d, taken for a rush", got)
 	}

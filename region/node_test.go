@@ -117,13 +117,13 @@ func TestCostsAboveTheEntitlement(t *testing.T) {
 		func(t *testing.T, c *cluster) {
 			n := c.running["us/n1"]
 			for cost, want := range map[quantity.Units]admit.Reason{40: admit.WithinLimit,
-				41: admit.ExceedsRegionCapacity, 100: admit.ExceedsRegionCapacity, 101: admit.Never,
+				41: admit.OverLimit, 97: admit.OverLimit, 98: admit.ExceedsRegionCapacity, 101: admit.Never,
 				1 << 51: admit.Never} {
 				q := request("a")
 				q.Cost = cost
 				got, err := n.Peek(t.Context(), q)
 				if err != nil || got.Reason != want || got.Allowed != (cost == 40) ||
-					(got.RetryAfter < 0) != (cost > 40) {
+					(got.RetryAfter < 0) != (cost > 97) {
 					t.Errorf("cost %d: %+v, %v", cost, got, err)
 				}
 			}

@@ -39,7 +39,7 @@ func (m *Machine) denyAll(now quantity.NodeTime, out Effects) {
 // spent returns the report of us when it has used its entitlement and denies the given units.
 func spent(b *Bucket, now quantity.NodeTime, denied quantity.Units) Observed {
 	f := b.Entitlements["us"]
-	return Observed{Bucket: b, Denied: denied, Now: quantity.StoreTime(now),
+	return Observed{Bucket: b, Requests: allocator.Requests{Denied: denied}, Now: quantity.StoreTime(now),
 		State: algorithms.State{Entitlement: f, Share: f, NextShare: f, Used: f}}
 }
 

@@ -1,7 +1,6 @@
 package exchange
 
 import (
-	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/quantity"
 )
@@ -46,8 +45,7 @@ func (m *Machine) flows(now quantity.NodeTime, v *view) {
 		return
 	}
 	admitted, denied := v.flow.since(now.Sub(v.sampled))
-	v.admitted = min(v.admitted+admitted, algorithms.MaxUnits)
-	v.denied = min(v.denied+denied, algorithms.MaxUnits)
+	v.asked.Add(allocator.Requests{Admitted: admitted, Denied: denied, Squares: uint64(admitted + denied)})
 	if denied > 0 {
 		v.deniedAt = now
 		m.stats.DeniedWithSpare += min(denied, m.saidSpare(now, v))

@@ -9,7 +9,7 @@ import (
 // on this node, smoothed unless it has plainly changed (allocator.Likely), plus the demand that the
 // region's other nodes report.
 func (m *Machine) likely(now quantity.NodeTime, v *view) quantity.MilliRate {
-	return allocator.Likely(v.mean, v.rateNow(now)) + v.mates.rate(now)
+	return allocator.Likely(v.mean, v.rateNow(now), v.demand.Spread()) + v.mates.rate(now)
 }
 
 // target returns this region's target share of a cell, in units, if it wants total units of it.

@@ -75,7 +75,7 @@ func (s *throng) pass(hinted bool) {
 func (s *throng) report(denied quantity.Units) Report {
 	all := make(Report, len(s.buckets))
 	for i, b := range s.buckets {
-		all[i] = Observed{Bucket: b, Admitted: 1, Denied: denied, Now: quantity.StoreTime(s.now),
+		all[i] = Observed{Bucket: b, Requests: allocator.Requests{Admitted: 1, Denied: denied}, Now: quantity.StoreTime(s.now),
 			State: algorithms.State{Cell: quantity.Cell(int64(s.now) / b.Cell),
 				Entitlement: 400, Share: 400, NextShare: 400, Used: 400}}
 	}

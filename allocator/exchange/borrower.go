@@ -82,6 +82,7 @@ type lack struct {
 	outlook allocator.Outlook
 	opens   int64          // microseconds until the cell opens; 0: it is open
 	waiting quantity.Units // units that requests wait for
+	large   quantity.Units // the large cost that is asked for whole
 	// inNeed says that this region has denied requests lately, or will before the answer to a later
 	// ask could arrive.
 	inNeed bool
@@ -100,13 +101,13 @@ func (m *Machine) planCell(now quantity.NodeTime, v *view, cell quantity.Cell,
 		return
 	}
 	pending := v.pending(cell).units
-	anew := allocator.AskAnew(short, pending, l.waiting, l.inNeed)
+	anew := allocator.AskAnew(short, pending, l.waiting, l.inNeed) || l.large > 0 && short > pending
 	if anew { // the pending ask was sent when less was known to be lacking
 		pending = 0
 	}
 	offers := m.offers(now, v, cell, anew)
 	offered := allocator.Offered(offers)
-	if l.inNeed && v.keepsAsking() && offered < short {
+	if l.inNeed && v.keepsAsking() && offered < short && l.large == 0 {
 		m.gather(now, v, cell, short)
 		return
 	}
@@ -130,12 +131,14 @@ func (m *Machine) lackOf(now quantity.NodeTime, v *view, cell quantity.Cell) (l 
 		return l, false
 	}
 	share := v.share(cell)
-	l.inNeed = v.inNeed(now) ||
+	l.large = m.asksLarge(now, v, cell)
+	l.inNeed = v.inNeed(now) || l.large > 0 ||
 		allocator.Exhausted(l.outlook, allocator.AskWithin(m.farthest(), l.opens), share)
 	if l.opens == 0 && !l.outlook.Steady {
 		l.waiting = v.wanted
 	}
-	return l, l.outlook.Total()+l.waiting > share && (l.inNeed || !v.asksOnce())
+	wants := max(l.outlook.Total()+l.waiting, l.outlook.Used+l.large)
+	return l, wants > share && (l.inNeed || !v.asksOnce())
 }
 
 // short returns how many units are lacking, and how many more to ask for where peers have them; see
@@ -146,9 +149,13 @@ func (m *Machine) short(now quantity.NodeTime, v *view, l lack) (short, room qua
 		o, _ = v.outlook(l.cell, l.at, m.likely(now, v))
 	}
 	n := allocator.Need{Frame: v.frame, Outlook: o, Opens: l.opens, Own: v.own, Share: v.share(l.cell),
-		Waiting: l.waiting, InNeed: v.inNeed(now), Home: v.Home, HomeWaits: v.wants(now)}
+		Waiting: l.waiting, Large: l.large, InNeed: v.inNeed(now), Home: v.Home,
+		HomeWaits: max(v.wants(now), l.large)}
+	if n.Spread = v.demand.Spread(); n.Spread > 1 {
+		n.Slack = m.slack(now, v, l.cell, o) / quantity.Units(len(m.peers)+1)
+	}
 	if l.waiting == 0 {
-		n.Target = m.target(now, v, l.cell, o.Total())
+		n.Target = m.target(now, v, l.cell, max(o.Total(), o.Used+l.large))
 	}
 	return n.Short()
 }
@@ -156,11 +163,14 @@ func (m *Machine) short(now quantity.NodeTime, v *view, l lack) (short, room qua
 // portions returns whom to ask for units, and for how many each.
 func (m *Machine) portions(v *view, l lack, units quantity.Units, offers []allocator.Offer,
 	jitter quantity.PPM) []allocator.Portion {
-	if v.asksOnce() && l.waiting == 0 { // while requests wait there is no time to ask others later
+	if v.asksOnce() && l.waiting+l.large == 0 { // while requests wait there is no time to ask others later
 		offers = allocator.Fewest(offers, units)
 	}
 	tail := quantity.Units(0)
-	if !m.noTail {
+	switch {
+	case l.large > 0:
+		tail = units
+	case !m.noTail:
 		tail = v.frame.Tail(units, l.inNeed)
 	}
 	return m.scratch.Divide(units, tail, offers, jitter, l.inNeed)
@@ -247,11 +257,11 @@ func (m *Machine) offers(now quantity.NodeTime, v *view, cell quantity.Cell,
 		}
 		o := allocator.Offer{Peer: i, Spare: v.spareOf(d, cell, now)}
 		if cell == v.state.Cell && now >= pos.refusedUntil {
-			o.Back = max(pos.row.Lent-pos.row.Regained, 0)
+			o.Back = max(pos.out(), 0)
 		}
 		// While requests wait, a peer with an ask under way does not count: otherwise each waiting
 		// request would ask every peer once more.
-		o.Some = now >= pos.refusedUntil && pos.row.Borrowed < d.part.Lendable &&
+		o.Some = now >= pos.refusedUntil && pos.lends() < d.part.Lendable &&
 			(v.wanted == 0 || pos.pending.units == 0)
 		offers = append(offers, o)
 	}
@@ -273,59 +283,6 @@ func (m *Machine) saidSpare(now quantity.NodeTime, v *view) (sum quantity.Units)
 	return sum
 }
 
-// planBurst asks for the tokens that a token bucket will lack until its cell ends. Borrowed tokens
-// go back when the cell ends.
-func (m *Machine) planBurst(now quantity.NodeTime, v *view) {
-	if !v.frame.LendsBurst || m.noBurst {
-		return
-	}
-	s := m.storeTime(now)
-	if v.isShut(s) {
-		return
-	}
-	cell := v.Cells().At(s)
-	o, _ := v.outlook(cell, s, m.rateNow(now, v))
-	n := allocator.Need{Outlook: o, Share: v.state.Share, Waiting: v.wanted, Home: v.Home,
-		HomeWaits: v.wants(now)}
-	lacking := n.ShortOfBurst(v.Cells().Opens(cell + 1).Sub(s))
-	if v.wanted == 0 {
-		lacking -= v.pending(cell).burst
-	}
-	if lacking <= 0 || m.crowdedOut(now, v) {
-		return
-	}
-	offers := m.offered[:0]
-	for i, p := range m.peers {
-		d := &v.dealings[i]
-		pos := d.at(cell)
-		if p.degraded(now) || pos.pending.burst > 0 && v.wanted == 0 ||
-			now < pos.burstRefusedUntil {
-			continue
-		}
-		spare := v.spareBurstOf(d, cell, now)
-		if v.covers(cell) > 0 { // for what is owed it lends what it keeps for itself
-			spare = max(spare, d.part.LendableBurst-pos.row.BurstBorrowed)
-		}
-		offers = append(offers, allocator.Offer{Peer: i, Spare: spare})
-	}
-	m.offered = offers
-	for _, portion := range m.scratch.Divide(lacking, 0, offers, allocator.PPM, true) {
-		p := m.peers[portion.Peer]
-		pos := v.dealings[portion.Peer].at(cell)
-		more := portion.Units - pos.pending.burst
-		if more <= 0 {
-			continue
-		}
-		if !m.mayAsk(p) {
-			m.wait(now, v, p)
-			continue
-		}
-		a := v.ask(pos)
-		a.Burst = min(a.Burst+portion.Units, algorithms.MaxUnits)
-		m.put(now, p, pos, a, gain{burst: more})
-	}
-}
-
 // ask asks a peer for units of a cell: first for rights that the peer borrowed from us, then for
 // rights of its own. borrowed is what the bucket has borrowed of the cell (view.borrowed). ask
 // returns that sum as it is afterwards, so a caller that asks many peers adds it up once.
@@ -335,11 +292,11 @@ func (m *Machine) ask(now quantity.NodeTime, v *view, p *peer, cell quantity.Cel
 	pos := d.at(cell)
 	ours := quantity.Units(0) // rights of ours that the peer may give back
 	if cell == v.state.Cell {
-		ours = pos.row.Lent - pos.row.Regained
+		ours = pos.out()
 	}
 	// What is asked for counts as borrowed: asked for more than it may lend, one peer would leave
 	// nothing to be asked of the others.
-	units = min(units, ours+max(d.part.Lendable-pos.row.Borrowed, 0))
+	units = min(units, ours+max(d.part.Lendable-pos.lends(), 0))
 	back, lent := allocator.SplitAsk(units, ours, v.own.Borrowable, borrowed, pos.pending.units)
 	if back+lent <= 0 || v.wanted > 0 && back+lent <= pos.pending.units {
 		return borrowed // there is nothing to ask for, or the pending ask covers it
@@ -348,7 +305,7 @@ func (m *Machine) ask(now quantity.NodeTime, v *view, p *peer, cell quantity.Cel
 		m.wait(now, v, p)
 		return borrowed
 	}
-	a := v.ask(pos)
+	a := m.askOf(now, v, pos)
 	a.Returned += back
 	a.Lent = min(a.Lent+lent, algorithms.MaxUnits)
 	hoped := gain{units: max(back+lent-pos.pending.units, 0)}

@@ -18,12 +18,12 @@ type call struct {
 // gain is what an ask may bring: units, and tokens (burst).
 type gain struct{ units, burst quantity.Units }
 
-// ask returns an ask that names the sums of the rows with a peer as this node knows them. It asks
+// askOf returns an ask that names the sums of the rows with a peer as this node knows them. It asks
 // for nothing until the caller raises a sum.
-func (v *view) ask(pos *position) Ask {
+func (m *Machine) askOf(now quantity.NodeTime, v *view, pos *position) Ask {
 	row := &pos.row
 	return Ask{Bucket: v.ID, Agreed: v.Agreed, Cell: pos.cell, Returned: row.Regained, Lent: row.Borrowed,
-		Burst: row.BurstBorrowed, Owed: v.covers(pos.cell)}
+		Burst: row.BurstBorrowed, Owed: v.covers(pos.cell), Large: m.wantsLarge(now, v)}
 }
 
 // put adds an ask to this step's message to a peer. mayAsk must have allowed it.
@@ -167,6 +167,10 @@ func (m *Machine) granted(now quantity.NodeTime, c *call, p *peer, i int, g Gran
 	refused, spare := v.refused(g, hoped, brings)
 	if hoped.units > 0 {
 		pos.spare, pos.spareAt = spare, now
+	}
+	if g.Refusal == NotRefused && v.frame.LendsBurst {
+		d := v.with(p)
+		d.burst, d.burstAt = min(max(g.SpareBurst, 0), algorithms.MaxUnits), now
 	}
 	pos.pace = min(max(g.Retry, 0), allocator.MaxRetry)
 	from := now

@@ -115,7 +115,7 @@ func TestAReplyIsNoEarlierThanItsDebits(t *testing.T) {
 	given := algorithms.Given{Head: algorithms.Head{Now: debited}, Row: algorithms.Row{Lent: 10},
 		State: eu.machine.views["b"].state}
 	eu.machine.Step(c.now, Lent{ID: 1, Given: []algorithms.Given{given}})
-	eu.machine.Step(c.now, Observed{Bucket: eu.bucket, Admitted: 1, State: given.State,
+	eu.machine.Step(c.now, Observed{Bucket: eu.bucket, Requests: allocator.Requests{Admitted: 1}, State: given.State,
 		Now: debited - 15_000})
 	replies := eu.machine.Step(c.now, Recorded{ID: 1, OK: true}).Replies
 	if len(replies) != 1 || replies[0].Reply.At < debited {

@@ -77,7 +77,8 @@ type testRegion struct {
 	borrows     bool
 	testimonies map[uint64]func(Testimonies) // by question, see scene
 	waiters     []*waiter
-	closed      int64 // the last cell that a loss of its store closed
+	woken       func(helps bool) // of a request of a large cost, which waits
+	closed      int64            // the last cell that a loss of its store closed
 	losses      int
 }
 
@@ -196,7 +197,7 @@ func (r *testRegion) charge(units quantity.Units) (algorithms.Decided, quantity.
 	r.counted[int64(cell)] += admitted
 	r.tell(admitted, units-admitted, d)
 	r.checkAdmission(d)
-	r.step(Observed{Bucket: r.bucket, Admitted: admitted, Denied: units - admitted,
+	r.step(Observed{Bucket: r.bucket, Requests: allocator.Requests{Admitted: admitted, Denied: units - admitted},
 		State: d.Buckets[0], Now: d.Now})
 	return d, units - admitted
 }

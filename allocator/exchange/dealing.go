@@ -11,9 +11,13 @@ import (
 // dealing is what a node knows of one peer's part in a bucket. A tick goes through all dealings, so
 // what it reads of each lies together in memory.
 type dealing struct {
-	peer    *peer
-	turn    turn // why the bucket waits to ask this peer, if it does
-	part    allocator.RegionPart
+	peer  *peer
+	turn  turn // why the bucket waits to ask this peer, if it does
+	part  allocator.RegionPart
+	large large // that the peer asked for last, and when
+	// burst is how many tokens the peer's last answer said that it has to lend, and burstAt when.
+	burst   quantity.Units
+	burstAt quantity.NodeTime
 	*voices // nil: the peer has said nothing of the bucket
 	cells   [2]position
 }
@@ -84,6 +88,12 @@ func (p *position) raise(seen algorithms.Row) {
 		seen.BurstBorrowed)
 	p.announced.raise(seen.Borrowed, seen.Regained, seen.BurstBorrowed)
 }
+
+// lends returns how many units of the cell the peer has lent this region, less what went back.
+func (p *position) lends() quantity.Units { return p.row.Borrowed - p.row.Returned }
+
+// out returns how many units of the cell this region has lent the peer, less what came back.
+func (p *position) out() quantity.Units { return p.row.Lent - p.row.Regained }
 
 // forgetAnnounced forgets what the peer announced and our store has not credited. The next ask
 // makes the peer announce it again.

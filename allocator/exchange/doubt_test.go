@@ -132,7 +132,7 @@ func (d *doubting) loseAllButAp(all ...*Bucket) {
 func (d *doubting) observed(b *Bucket, lostAt quantity.StoreTime) Effects {
 	state := algorithms.State{Cell: quantity.Cell(d.store() / doubtDay), Entitlement: 100,
 		NextShare: 100, Doubt: lostAt}
-	return d.m.Step(d.now, Observed{Bucket: b, Admitted: 1, State: state, Now: d.store()})
+	return d.m.Step(d.now, Observed{Bucket: b, Requests: allocator.Requests{Admitted: 1}, State: state, Now: d.store()})
 }
 
 // TestADoubtOutlivesADocument: another document ends a recovery. The next use of the bucket begins

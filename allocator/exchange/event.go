@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -67,13 +68,13 @@ type Tick struct {
 
 // Observed reports what this node decided on one bucket since the last report.
 type Observed struct {
-	Bucket   *Bucket
-	Admitted quantity.Units // units
-	Denied   quantity.Units
-	State    algorithms.State   // as the last decision left it
-	Now      quantity.StoreTime // store time of the last decision; 0: there was none
-	Flow     Flow
-	Asked    bool // about a use whose cost is known only afterwards
+	Bucket *Bucket
+	allocator.Requests
+	State algorithms.State   // as the last decision left it
+	Now   quantity.StoreTime // store time of the last decision; 0: there was none
+	Large quantity.Units     // the largest of the large costs that were denied; 0: none
+	Flow  Flow
+	Asked bool // about a use whose cost is known only afterwards
 }
 
 // Flow is what Envoys admit and deny of a bucket by themselves. It holds until another one is told,

@@ -32,7 +32,7 @@ func standing() (b *Bucket, m *Machine, now quantity.NodeTime) {
 	m, now = New("us", "n1", Options{Nodes: 2}), allocator.Second
 	m.Step(now, TenureChanged{Generation: generationAt(storeNow) - 1000, Epoch: epochForTests,
 		Peers: []string{"eu", "ap"}, Clock: storeNow})
-	m.Step(now, Observed{Bucket: b, Admitted: 1, Now: storeNow, State: state(b, storeNow, 1)})
+	m.Step(now, Observed{Bucket: b, Requests: allocator.Requests{Admitted: 1}, Now: storeNow, State: state(b, storeNow, 1)})
 	for _, c := range m.Step(now, Tick{Jitter: allocator.PPM, Clock: storeNow}).Calls {
 		m.Step(now, Answered{ID: c.ID,
 			Reply: Reply{From: c.Peer, Generation: generationAt(storeNow) - 500,
@@ -105,7 +105,7 @@ func creditsOf(generation uint64) (credits int) {
 	for range 3 {
 		now += Interval
 		at := quantity.StoreTime(storeNow + now - allocator.Second)
-		out := m.Step(now, Observed{Bucket: b, Denied: 10, Now: at, State: state(b, at, 400)})
+		out := m.Step(now, Observed{Bucket: b, Requests: allocator.Requests{Denied: 10}, Now: at, State: state(b, at, 400)})
 		for _, c := range out.Calls {
 			r := Reply{From: c.Peer, Generation: generation, ForGeneration: c.Message.Generation}
 			for _, a := range c.Message.Asks {
@@ -247,7 +247,7 @@ func extremeReplies(t *testing.T, x quantity.Cell) {
 			sent := false
 			for range 3 {
 				now += Interval
-				for _, c := range m.Step(now, Observed{Bucket: b, Denied: 10, Now: storeNow,
+				for _, c := range m.Step(now, Observed{Bucket: b, Requests: allocator.Requests{Denied: 10}, Now: storeNow,
 					State: state(b, storeNow, 400)}).Calls {
 					r := Reply{From: c.Peer, Generation: 9, ForGeneration: c.Message.Generation, At: quantity.StoreTime(at)}
 					for _, a := range c.Message.Asks {

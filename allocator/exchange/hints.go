@@ -122,8 +122,19 @@ func (n nodes) rate(now quantity.NodeTime) (sum quantity.MilliRate) {
 	return min(sum, algorithms.MaxUnits)
 }
 
+// large returns the largest of the costs that they want, of all nodes that are believed.
+func (n nodes) large(now quantity.NodeTime) (most quantity.Units) {
+	for i := range n {
+		if t := &n[i]; t.fresh(now) {
+			most = max(most, t.Large)
+		}
+	}
+	return most
+}
+
 // together returns what the nodes say as one region, and when the newest hint was heard (0: no hint
-// is believed any more). The demand is the sum over all nodes. Everything else comes from one hint:
+// is believed any more). The demand is the sum over all nodes, the large
+// cost the largest. Everything else comes from one hint:
 // the newest of those about the latest cell. Hints of the other nodes are about the same store, as
 // it was a moment before. Adding up the totals would count the same use once for every node, and
 // the smallest spare could be from before rights came back.
@@ -135,7 +146,7 @@ func (n nodes) together(now quantity.NodeTime) (h Hint, at quantity.NodeTime) {
 			h, at = t.Hint, t.at
 		}
 	}
-	h.Rate = n.rate(now)
+	h.Rate, h.Large = n.rate(now), n.large(now)
 	return h, at
 }
 
@@ -153,6 +164,7 @@ func (m *Machine) onHeard(now quantity.NodeTime, h Hint) {
 		return min(max(units, 0), algorithms.MaxUnits)
 	}
 	h.Used, h.Total, h.Share = bound(h.Used), bound(h.Total), bound(h.Share)
+	h.Large = bound(h.Large)
 	h.Spare, h.SpareBurst = bound(h.Spare), bound(h.SpareBurst)
 	h.Rate = min(max(h.Rate, 0), algorithms.MaxUnits)
 	if h.Region == m.region {
@@ -169,7 +181,7 @@ func (m *Machine) onHeard(now quantity.NodeTime, h Hint) {
 	}
 	d.hear(h, now, allocator.HintLife(v.Cell))
 	if h.Total > d.part.Entitlement { // it will ask us soon
-		v.asked = now
+		v.askedAt = now
 	}
 }
 
@@ -226,16 +238,17 @@ func (m *Machine) publish(now quantity.NodeTime, v *view) {
 	s := m.storeTime(now)
 	cell := v.Cells().At(s)
 	v.roll(cell)
-	v.mean = allocator.Smoothed(v.mean, v.rate)
+	v.mean = allocator.Smoothed(v.mean, v.rate, v.demand.Spread())
 	o, _ := v.outlook(cell, s, v.mean+v.mates.rate(now))
-	concerns := v.asked > 0 && now.Sub(v.asked) <= idleAfter || m.sharesAssigned(v)
+	large := m.ownLarge(now, v)
+	concerns := large > 0 || v.shown.Large > 0 || v.askedAt > 0 && now.Sub(v.askedAt) <= idleAfter || m.sharesAssigned(v)
 	if m.noHints || !concerns && allocator.Unremarkable(o.Total(), int64(m.nodes), v.own,
 		v.state.Free) {
 		return
 	}
 	h := Hint{Region: m.region, Node: m.node, Bucket: v.ID, Cell: cell, Used: o.Used,
-		Total: o.Total(),
-		Rate:  v.mean, Share: v.state.Share}
+		Total: max(o.Total(), o.Used+large),
+		Rate:  v.mean, Share: v.state.Share, Large: large}
 	h.Spare, h.SpareBurst = m.spares(now, v, o)
 	if v.asksOnce() && m.asAssumed(v, h) || now.Sub(v.shownAt) < allocator.HintEvery(v.Cell) &&
 		!differs(v.shown, h, v) {
@@ -254,7 +267,7 @@ func (m *Machine) sharesAssigned(v *view) bool { return v.Assigned && m.nodes > 
 // idle and has lent nothing. For a short cell it is enough that the region is idle: peers that care
 // learn from its answers what it has lent.
 func (m *Machine) asAssumed(v *view, h Hint) bool {
-	return h.Total == 0 && h.Rate == 0 && v.shown.Rate == 0 && (!v.frame.Long() ||
+	return h.Total == 0 && h.Rate == 0 && v.shown.Large == 0 && v.shown.Rate == 0 && (!v.frame.Long() ||
 		h.Spare == v.own.Lendable)
 }
 
@@ -264,14 +277,19 @@ func (m *Machine) spares(now quantity.NodeTime, v *view, o allocator.Outlook) (u
 	burst quantity.Units) {
 	var out, outBurst quantity.Units
 	for i := range v.dealings {
-		row := &v.dealings[i].at(v.state.Cell).row
-		out += row.Lent - row.Regained
-		outBurst += row.BurstLent
+		pos := v.dealings[i].at(v.state.Cell)
+		out += pos.out()
+		outBurst += pos.row.BurstLent
 	}
-	burst = v.state.Free - allocator.KeptBurst(o, v.state.Share, m.grace())
+	large := m.wantsLarge(now, v)
+	burst = v.state.Free - max(allocator.KeptBurst(o, v.state.Share, m.grace()), large)
 	counted := o.Used
 	o.Used += m.margin(now, v, v.state.Cell, o)
-	units = v.state.Share - counted - allocator.Kept(o, counted, v.entitlement(), m.grace(), 0)
+	kept := allocator.Kept(o, counted, v.entitlement(), m.grace(), 0)
+	if !v.frame.Bucket {
+		kept = max(kept, large)
+	}
+	units = v.state.Share - counted - kept
 	return allocator.Spare(units, v.own.Lendable, out), allocator.Spare(burst, v.own.LendableBurst,
 		outBurst)
 }
@@ -279,7 +297,7 @@ func (m *Machine) spares(now quantity.NodeTime, v *view, o allocator.Outlook) (u
 // differs reports whether a hint must be sent before its time: the demand has plainly changed or, for
 // long cells, what the region can spare has.
 func differs(old, now Hint, v *view) bool {
-	if allocator.Changed(old.Rate, now.Rate) {
+	if allocator.Changed(old.Rate, now.Rate, v.demand.Spread()) || (old.Large > 0) != (now.Large > 0) {
 		return true
 	}
 	if !v.frame.Long() || old.Cell != now.Cell {

@@ -98,7 +98,7 @@ func TestHintsOfExtremeNumbers(t *testing.T) {
 			b := d.bucket("b")
 			d.m.Step(d.now, Report{{Bucket: b,
 				State: algorithms.State{Cell: quantity.Cell(d.store() / doubtDay), Entitlement: 100,
-					Share: 100, Free: 100}, Now: d.store(), Denied: 1}})
+					Share: 100, Free: 100}, Now: d.store(), Requests: allocator.Requests{Denied: 1}}})
 			d.m.Step(d.now, Heard{Hint: Hint{Region: region, Node: "n9", Bucket: "b",
 				Cell: quantity.Cell(d.store() / doubtDay), Used: n, Total: n,
 				Rate: quantity.MilliRate(n), Share: n, Spare: n, SpareBurst: n}})

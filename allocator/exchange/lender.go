@@ -10,6 +10,7 @@ import (
 type serving struct {
 	from    string
 	reply   Reply
+	asks    []Ask
 	buckets []*Bucket
 	lends   []int // for each Lend effect, the index of its ask
 }
@@ -17,7 +18,7 @@ type serving struct {
 // onAsked refuses asks that cannot be right and has the store debit the others.
 func (m *Machine) onAsked(now quantity.NodeTime, e Asked) {
 	m.told(e.Message.From, e.Message.Documents)
-	s := &serving{from: e.Message.From, buckets: e.Buckets, reply: Reply{
+	s := &serving{from: e.Message.From, asks: e.Message.Asks, buckets: e.Buckets, reply: Reply{
 		From: m.region, Generation: m.generation, ForGeneration: e.Message.Generation,
 		Grants: make([]Grant, len(e.Message.Asks)),
 	}}
@@ -58,7 +59,7 @@ func (m *Machine) refuse(now quantity.NodeTime, e Asked, i int, believed bool) R
 		return RefusedUnknown
 	case a.Agreed != b.Agreed:
 		return RefusedTerms
-	case !plausible(a.Lent, a.Returned, a.Burst, a.Owed) || a.Cell < 0 ||
+	case !plausible(a.Lent, a.Returned, a.Burst, a.Owed, a.Large) || a.Cell < 0 ||
 		a.Cell > b.Cells().At(maxTime):
 		return RefusedImplausible
 	case !believed:
@@ -133,7 +134,7 @@ func (m *Machine) lend(now quantity.NodeTime, e Asked, i int) Lend {
 		l.Kept, l.KeptBurst = b.Limit, algorithms.MaxUnits
 		return l
 	}
-	v.asked = now
+	v.askedAt = now
 	s := m.storeTime(now)
 	v.roll(b.Cells().At(s))
 	rate := m.rate(now, v)
@@ -153,6 +154,11 @@ func (m *Machine) lend(now quantity.NodeTime, e Asked, i int) Lend {
 	}
 	l.Cap = v.own.Lendable
 	l.KeptBurst = allocator.KeptBurst(o, v.state.Share, m.grace())
+	if wants := m.keepsLarge(now, v, e.Message.From, a); v.frame.Bucket {
+		l.KeptBurst = max(l.KeptBurst, wants)
+	} else {
+		l.Kept = max(l.Kept, wants)
+	}
 	row := &v.dealing(e.Message.From).at(a.Cell).row
 	if v.frame.Bucket {
 		l.KeptBurst = keptOwed(l.KeptBurst, a.Burst-row.BurstLent, a.Owed, v.state.Free)
@@ -163,17 +169,23 @@ func (m *Machine) lend(now quantity.NodeTime, e Asked, i int) Lend {
 		l.Kept, l.KeptBurst = v.wanted, v.wanted
 	}
 	l.CapBurst = v.own.LendableBurst
+	m.lendInTime(now, v, e.Message.From, a, &l.Debit)
 	return l
 }
 
 // margin returns how many units of a cell this region keeps beyond what it expects to use.
 func (m *Machine) margin(now quantity.NodeTime, v *view, cell quantity.Cell,
 	o allocator.Outlook) quantity.Units {
+	return v.frame.Margin(o, v.demand.Spread(), m.slack(now, v, cell, o), int64(len(m.peers)+1))
+}
+
+// slack returns how many units of a cell all regions together are known to leave.
+func (m *Machine) slack(now quantity.NodeTime, v *view, cell quantity.Cell, o allocator.Outlook) quantity.Units {
 	slack := v.Limit - o.Total()
 	for i := range v.dealings {
 		slack -= v.expects(&v.dealings[i], cell, now)
 	}
-	return v.frame.Margin(o, slack, int64(len(m.peers)+1))
+	return slack
 }
 
 // reserved returns how many units of a cell regions other than the asker lack, by their hints. It
@@ -227,6 +239,9 @@ func (m *Machine) onLent(now quantity.NodeTime, e Lent) {
 		g.Lent, g.Returned, g.Spare = given.Row.Lent, given.Row.Returned, given.Spare
 		g.Burst, g.SpareBurst = given.Row.BurstLent, given.SpareBurst
 		m.noteLent(b, s.from, g, given)
+		if v, a := m.views[b.ID], s.asks[i]; v != nil && a.Lent > g.Lent {
+			m.regainFor(now, v, s.from, a, a.Lent-g.Lent)
+		}
 		g.Retry = m.retryAfter(now, b, g.Cell, given)
 		row := algorithms.PeerRow{Cell: g.Cell, Peer: s.from, Row: given.Row}
 		if gave, ok := b.Gave(m.region, m.generation, row); ok {

@@ -52,6 +52,7 @@ type Machine struct {
 	noLending       bool
 	noBurst         bool
 	noTail          bool
+	noLarge         bool
 	// A row could not be made durable: this node lends nothing until it is started anew.
 	journalFailed bool
 	serves        *peer // the peer whose queue takeTurns works on; nil: none
@@ -76,7 +77,9 @@ type Options struct {
 	// WithoutTail: nothing is done for the tail of a long cell. Asks go only to peers thought to
 	// have something, and a lender keeps its last units of the cell.
 	WithoutTail bool
-	Nodes       int // how many nodes this region has, by configuration; 0: 1
+	// WithoutLarge: a large cost counts as other denied units do, and nothing is kept for it.
+	WithoutLarge bool
+	Nodes        int // how many nodes this region has, by configuration; 0: 1
 }
 
 // Stats counts what a machine has done.
@@ -119,7 +122,7 @@ func New(region, node string, o Options) *Machine {
 	return &Machine{
 		region: region, node: node,
 		noHints: o.WithoutHints, noAdvance: o.WithoutAdvance, noLending: o.WithoutLending,
-		noBurst: o.WithoutBurst, noTail: o.WithoutTail, nodes: max(o.Nodes, 1),
+		noBurst: o.WithoutBurst, noTail: o.WithoutTail, noLarge: o.WithoutLarge, nodes: max(o.Nodes, 1),
 		recoveries: map[string]*recovery{}, named: map[string]named{},
 		views: map[string]*view{}, mates: map[string]*voices{}, serving: map[uint64]*serving{},
 		calls: map[uint64]*call{}, movedBy: map[string]Moved{},
@@ -268,7 +271,7 @@ func (m *Machine) onTick(now quantity.NodeTime, e Tick) {
 				m.relieve(now, v)
 			}
 		}
-		v.admitted, v.denied, v.sampled = 0, 0, now
+		v.asked, v.sampled = allocator.Requests{}, now
 		if now >= v.wantedUntil {
 			v.wanted = 0
 		}
@@ -341,8 +344,12 @@ func (m *Machine) onObserved(now quantity.NodeTime, e Observed) {
 	if e.Asked {
 		v.owing.until = max(v.owing.until, v.Cells().At(e.Now)+2)
 	}
-	v.admitted = min(v.admitted+e.Admitted, algorithms.MaxUnits)
-	v.denied = min(v.denied+e.Denied, algorithms.MaxUnits)
+	r := e.Requests
+	if m.noLarge {
+		r = allocator.Requests{Admitted: r.Admitted, Denied: r.Denied}
+	}
+	v.asked.Add(r)
+	v.deniedLarge(now, e.Large, e.Admitted)
 	if e.Denied > 0 {
 		v.lacks.denied(now, v.deniedAt)
 		v.deniedAt = now

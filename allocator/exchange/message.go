@@ -42,6 +42,10 @@ type Ask struct {
 	Burst    quantity.Units // tokens, with the capacity that holds them
 	// Owed is how many of the units, or tokens, the asker owes: see Bucket.Always.
 	Owed quantity.Units
+	// Large is the large cost that the asker wants whole, or that another region wants and For names;
+	// 0: none.
+	Large quantity.Units
+	For   string
 }
 
 // Reply answers a Message with one grant for each ask, in order.
@@ -97,7 +101,7 @@ func (r Refusal) known() Refusal {
 	return r
 }
 
-// Hint is a node's gossiped report on one bucket. Its Rate is that node's alone; everything else is
+// Hint is a node's gossiped report on one bucket. Its Rate and Large are that node's alone; everything else is
 // about its region. It is not trusted: the plan reads it, no row depends on it.
 type Hint struct {
 	Region string
@@ -112,4 +116,5 @@ type Hint struct {
 	Spare quantity.Units     // what its region would lend of Cell
 
 	SpareBurst quantity.Units
+	Large      quantity.Units // the large cost that this node's callers want; 0: none
 }

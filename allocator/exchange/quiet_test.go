@@ -102,7 +102,7 @@ func TestAQuietPeerIsPingedEverySecond(t *testing.T) {
 	}
 	b := &Bucket{ID: "b", Epoch: epochForTests, Kind: algorithms.FixedWindow, Limit: 300, Window: allocator.Second,
 		Cell: allocator.Second, Entitlements: map[string]quantity.Units{"us": 100, "eu": 100, "ap": 100}}
-	q.step(Observed{Bucket: b, Admitted: 1, Now: quantity.StoreTime(q.now), State: algorithms.State{
+	q.step(Observed{Bucket: b, Requests: allocator.Requests{Admitted: 1}, Now: quantity.StoreTime(q.now), State: algorithms.State{
 		Cell: b.Cells().At(quantity.StoreTime(q.now)), Entitlement: 100, Share: 100, NextShare: 100, Used: 1, Free: 99}})
 	q.wantGaps("a bucket in view", "eu", usualGap, idleAfter/Interval-2)
 	q.pass(10)

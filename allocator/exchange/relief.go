@@ -111,9 +111,9 @@ func (m *Machine) relieve(now quantity.NodeTime, v *view) {
 // borrow.
 func (v *view) mayCome(now quantity.NodeTime, d *dealing, room quantity.Units) (units, burst quantity.Units) {
 	cell := v.state.Cell
-	row := &d.at(cell).row
-	ours := max(row.Lent-row.Regained, 0)
-	lends := max(min(d.part.Lendable-row.Borrowed, room), 0)
+	pos := d.at(cell)
+	ours := max(pos.out(), 0)
+	lends := max(min(d.part.Lendable-pos.lends(), room), 0)
 	h, heardAt := d.together(now)
 	switch {
 	case heardAt == 0 || h.Cell != cell:

@@ -13,7 +13,7 @@ import (
 // denied has the node hear of a denial of a bucket of which all is used, and returns the relief.
 func (d *doubting) denied(b *Bucket) Relief {
 	d.Helper()
-	out := d.m.Step(d.now, Report{{Bucket: b, Now: d.store(), Denied: 1,
+	out := d.m.Step(d.now, Report{{Bucket: b, Now: d.store(), Requests: allocator.Requests{Denied: 1},
 		State: algorithms.State{Cell: b.Cells().At(d.store()), Entitlement: 100, Share: 100, Used: 100}}})
 	if len(out.Reliefs) != 1 || out.Reliefs[0].Bucket != b.ID {
 		d.Fatalf("%+v", out.Reliefs)

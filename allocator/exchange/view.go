@@ -20,24 +20,27 @@ const (
 // view is what a node knows of one bucket. Times are node time, unless they are store time.
 type view struct {
 	*Bucket
-	self     string
-	state    algorithms.State   // as last seen
-	stateAt  quantity.StoreTime // store time of state
-	demand   allocator.Demand
-	rate     quantity.MilliRate // by demand, milliunits per second
-	sampled  quantity.NodeTime  // when demand was last sampled
-	admitted quantity.Units     // units since the last sample
-	denied   quantity.Units     // likewise
-	flow     flow               // of Envoys
-	wanted   quantity.Units     // units of the current cell that waiting requests lack
+	self    string
+	state   algorithms.State   // as last seen
+	stateAt quantity.StoreTime // store time of state
+	demand  allocator.Demand
+	rate    quantity.MilliRate // by demand, milliunits per second
+	sampled quantity.NodeTime  // when demand was last sampled
+	asked   allocator.Requests // since the last sample
+	// small is the demand that does not come in large costs; nil: none does.
+	small     *allocator.Demand
+	smallRate quantity.MilliRate // by small
+	flow      flow               // of Envoys
+	wanted    quantity.Units     // units of the current cell that waiting requests lack
 	// wantedUntil is when the last request that can be waiting gives up.
 	wantedUntil quantity.NodeTime
 	wantedGot   bool              // some of the wanted units have come
 	deniedAt    quantity.NodeTime // when a request was last denied here; 0: never
+	large       large             // that was denied here lately
 	lacks       lacks
 	owing       owing
 	active      quantity.NodeTime // when it was last used here or asked about
-	asked       quantity.NodeTime // when a peer last asked or hinted; 0: never
+	askedAt     quantity.NodeTime // when a peer last asked or hinted; 0: never
 	// this node's demand, smoothed over about a second, milliunits per second
 	mean     quantity.MilliRate
 	shown    Hint // the last hint published
@@ -114,14 +117,31 @@ func (v *view) wants(now quantity.NodeTime) quantity.Units {
 
 // sample adds to demand what callers asked for since the last sample.
 func (v *view) sample(now quantity.NodeTime) {
-	v.demand.Sample(v.admitted, v.denied, now.Sub(v.sampled))
+	elapsed := now.Sub(v.sampled)
+	if v.frame.LendsBurst && v.small == nil && v.asked.LargeAdmitted+v.asked.LargeDenied > 0 {
+		v.small = new(v.demand)
+	}
+	v.demand.Sample(v.asked, elapsed)
 	v.rate = v.demand.Rate(v.Cell)
+	if v.small != nil {
+		v.small.Sample(v.asked.Small(), elapsed)
+		v.smallRate = v.small.Rate(v.Cell)
+	}
 }
 
 // rateNow returns this node's demand in milliunits per second, including what came since the last
 // sample.
 func (v *view) rateNow(now quantity.NodeTime) quantity.MilliRate {
-	return v.demand.Latest(v.rate, v.admitted, v.denied, now.Sub(v.sampled))
+	return v.demand.Latest(v.rate, v.asked, now.Sub(v.sampled))
+}
+
+// burstRate returns this node's demand for which tokens are to be borrowed ahead: what comes in large
+// costs is not, for their tokens are borrowed while a request waits.
+func (v *view) burstRate(now quantity.NodeTime) quantity.MilliRate {
+	if v.small == nil {
+		return v.demand.Latest(v.rate, v.asked.Small(), now.Sub(v.sampled))
+	}
+	return v.small.Latest(v.smallRate, v.asked.Small(), now.Sub(v.sampled))
 }
 
 // expects returns the most units that a peer will need of a cell, by its hints. A peer that has
@@ -153,9 +173,9 @@ func (v *view) spareOf(d *dealing, cell quantity.Cell, now quantity.NodeTime) qu
 	case cell == h.Cell:
 		left = h.Spare
 	default:
-		left = d.part.Entitlement - v.expects(d, cell, now) - pos.row.Borrowed
+		left = d.part.Entitlement - v.expects(d, cell, now) - pos.lends()
 	}
-	return allocator.Spare(left, d.part.Lendable, pos.row.Borrowed)
+	return allocator.Spare(left, d.part.Lendable, pos.lends())
 }
 
 // spareBurstOf returns how many tokens a peer may have to lend: by its hints, or all that it may

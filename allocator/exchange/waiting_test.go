@@ -33,6 +33,10 @@ func (r *testRegion) wait(units quantity.Units, d algorithms.Decided) {
 
 // wake ends the wait of all that wait.
 func (r *testRegion) wake(come bool) {
+	if woken := r.woken; woken != nil {
+		r.woken = nil
+		r.after(500, func() { woken(come) })
+	}
 	for _, w := range r.waiters {
 		r.after(500, func() { r.again(w, come) })
 	}

@@ -90,7 +90,9 @@ type Hint struct {
 	// Units the region, with all nodes that this one hears, expects to need of the cell in all; of a bucket, per window.
 	Total int64 `protobuf:"varint,11,opt,name=total,proto3" json:"total,omitempty"`
 	// What the region would lend of its burst.
-	SpareBurst    int64 `protobuf:"varint,12,opt,name=spare_burst,json=spareBurst,proto3" json:"spare_burst,omitempty"`
+	SpareBurst int64 `protobuf:"varint,12,opt,name=spare_burst,json=spareBurst,proto3" json:"spare_burst,omitempty"`
+	// The large cost that callers of this node want; 0: none.
+	Large         int64 `protobuf:"varint,13,opt,name=large,proto3" json:"large,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -205,6 +207,13 @@ func (x *Hint) GetTotal() int64 {
 func (x *Hint) GetSpareBurst() int64 {
 	if x != nil {
 		return x.SpareBurst
+	}
+	return 0
+}
+
+func (x *Hint) GetLarge() int64 {
+	if x != nil {
+		return x.Large
 	}
 	return 0
 }
@@ -366,7 +375,7 @@ const file_hint_v1_hint_proto_rawDesc = "" +
 	"\n" +
 	"\x12hint/v1/hint.proto\x12\ahint.v1\",\n" +
 	"\x05Hints\x12#\n" +
-	"\x05hints\x18\x01 \x03(\v2\r.hint.v1.HintR\x05hints\"\xb2\x02\n" +
+	"\x05hints\x18\x01 \x03(\v2\r.hint.v1.HintR\x05hints\"\xc8\x02\n" +
 	"\x04Hint\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +
@@ -382,7 +391,8 @@ const file_hint_v1_hint_proto_rawDesc = "" +
 	" \x01(\x03R\x05spare\x12\x14\n" +
 	"\x05total\x18\v \x01(\x03R\x05total\x12\x1f\n" +
 	"\vspare_burst\x18\f \x01(\x03R\n" +
-	"spareBurst\"\x80\x01\n" +
+	"spareBurst\x12\x14\n" +
+	"\x05large\x18\r \x01(\x03R\x05large\"\x80\x01\n" +
 	"\x04Node\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +

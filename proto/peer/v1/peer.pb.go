@@ -377,7 +377,10 @@ type Ask struct {
 	// Digest of the terms of the limit that the asker works under.
 	Agreed uint64 `protobuf:"fixed64,6,opt,name=agreed,proto3" json:"agreed,omitempty"`
 	// How many of the rights, or of the burst rights of a token bucket, the asker owes.
-	Owed          int64 `protobuf:"varint,7,opt,name=owed,proto3" json:"owed,omitempty"`
+	Owed int64 `protobuf:"varint,7,opt,name=owed,proto3" json:"owed,omitempty"`
+	// The large cost that the asker wants whole, or that another region wants and for_region names; 0: none.
+	Large         int64  `protobuf:"varint,8,opt,name=large,proto3" json:"large,omitempty"`
+	ForRegion     string `protobuf:"bytes,9,opt,name=for_region,json=forRegion,proto3" json:"for_region,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -459,6 +462,20 @@ func (x *Ask) GetOwed() int64 {
 		return x.Owed
 	}
 	return 0
+}
+
+func (x *Ask) GetLarge() int64 {
+	if x != nil {
+		return x.Large
+	}
+	return 0
+}
+
+func (x *Ask) GetForRegion() string {
+	if x != nil {
+		return x.ForRegion
+	}
+	return ""
 }
 
 // ExchangeResponse answers an ExchangeRequest, grant by ask.
@@ -2116,7 +2133,7 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x06fenced\x18\x04 \x03(\v2\x0e.peer.v1.FenceR\x06fenced\"3\n" +
 	"\x05Fence\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
-	"\x04life\x18\x02 \x01(\x03R\x04life\"\xa3\x01\n" +
+	"\x04life\x18\x02 \x01(\x03R\x04life\"\xd8\x01\n" +
 	"\x03Ask\x12\x16\n" +
 	"\x06bucket\x18\x01 \x01(\fR\x06bucket\x12\x12\n" +
 	"\x04cell\x18\x02 \x01(\x03R\x04cell\x12\x1a\n" +
@@ -2124,7 +2141,10 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x04lent\x18\x04 \x01(\x03R\x04lent\x12\x14\n" +
 	"\x05burst\x18\x05 \x01(\x03R\x05burst\x12\x16\n" +
 	"\x06agreed\x18\x06 \x01(\x06R\x06agreed\x12\x12\n" +
-	"\x04owed\x18\a \x01(\x03R\x04owed\"\x8c\x02\n" +
+	"\x04owed\x18\a \x01(\x03R\x04owed\x12\x14\n" +
+	"\x05large\x18\b \x01(\x03R\x05large\x12\x1d\n" +
+	"\n" +
+	"for_region\x18\t \x01(\tR\tforRegion\"\x8c\x02\n" +
 	"\x10ExchangeResponse\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x1e\n" +
 	"\n" +

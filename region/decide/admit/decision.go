@@ -51,7 +51,7 @@ const (
 	NoLimit     Reason = "no_limit" // no limit applies to the request
 	// OverLimit: the rights that this region holds are used up.
 	OverLimit Reason = "over_limit"
-	// ExceedsRegionCapacity: the cost is above this region's entitlement.
+	// ExceedsRegionCapacity: the cost is above what this region can hold, with all that others may lend.
 	ExceedsRegionCapacity Reason = "exceeds_region_capacity"
 	Never                 Reason = "never" // the cost is above the limit
 	// Denied: the limits document denies what the request describes, whatever limits say.

@@ -80,10 +80,7 @@ func (l *Limiter) judge(w *way, a queue.Answer) Decision {
 		if d.Limits != nil {
 			d.Limits[decider].RetryAfter = retry
 		}
-		d.Reason, d.RetryAfter = reasonOf(all[decider], w.denies(decider, a).cost, state, verdict, a.At(decider)), retry
-		if w.denies(decider, a).never() {
-			d.Reason = Never
-		}
+		d.Reason, d.RetryAfter = w.denies(decider, a).reason(), retry
 		if d.Reason == Recovering {
 			d.opens = quantity.Duration(verdict.Retry)
 		}
@@ -109,7 +106,7 @@ func reasonOf(a *rules.Applied, cost quantity.Units, s algorithms.State,
 		return Never
 	case a.AwayFromHome():
 		return OverLimit
-	case v.Retry < 0:
+	case v.Retry < 0 && cost > a.Reach():
 		return ExceedsRegionCapacity
 	case s.Shut > at:
 		return Recovering

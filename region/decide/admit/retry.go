@@ -29,6 +29,17 @@ type denies struct {
 // never reports whether the cost is above what the class may use of all that the limit has.
 func (d denies) never() bool { return d.cost > algorithms.Portion(d.Most(), d.part) }
 
+// reason returns why the limit denies the request. For a class of less than all no region lends.
+func (d denies) reason() Reason {
+	switch {
+	case d.never():
+		return Never
+	case d.part < algorithms.Whole && d.verdict.Retry < 0:
+		return ExceedsRegionCapacity
+	}
+	return reasonOf(d.Applied, d.cost, d.state, d.verdict, d.at)
+}
+
 // retryAfter returns when a request may come again that a limit denies: when this region's rights
 // suffice for it, after all who were told so before, or when units of other regions may be here, if
 // that is sooner. Negative: neither is known. It is the only rule for what callers are told, by
@@ -43,8 +54,10 @@ func (d denies) retryAfter(engine *rights.Engine, seed uint64, take bool) time.D
 		return -1
 	case d.AwayFromHome(): // it may borrow anew in the next cell
 		own = max(quantity.Duration(d.Target.Terms.Opens(s.Cell+1).Sub(d.at)), time.Millisecond)
-	case own < 0:
+	case own < 0 && (d.cost > d.Reach() || d.part < algorithms.Whole):
 		return -1
+	case own < 0:
+		own = d.untilOthersLend()
 	case s.Shut > d.at:
 		return min(own, unknownWithin)
 	}
@@ -54,13 +67,23 @@ func (d denies) retryAfter(engine *rights.Engine, seed uint64, take bool) time.D
 	if d.part >= algorithms.Whole && (bucket || s.Share < d.Most()) {
 		lent = engine.Relief(d.Bucket, s.Cell, s.Share, d.cost-s.Free+debtOf(d.Applied, s))
 	}
-	if !bucket && lent.Units > 0 { // they come all at once
+	if lent.Units > 0 && (!bucket || d.verdict.Retry < 0) { // they come all at once
 		if after := spread(quantity.Duration(lent.After), uint64(d.at)+seed); after < d.turn(own, exchange.Relief{}, false) {
 			return after
 		}
 		lent = exchange.Relief{}
 	}
 	return d.turn(own, lent, take)
+}
+
+// untilOthersLend returns after how long a cost above this region's own part may be had, if nothing is known
+// of what others have: in the next cell, or when a bucket of all regions together would have it.
+func (d denies) untilOthersLend() time.Duration {
+	t := d.Target.Terms
+	if d.Limit.Algorithm.Bucket() {
+		return time.Duration(float64(d.cost) / float64(d.Limit.Limit) * float64(d.Limit.Window))
+	}
+	return max(quantity.Duration(t.Opens(d.state.Cell+1).Sub(d.at)), time.Millisecond)
 }
 
 // turn returns when it is a request's turn, which would fit alone after a time. The units of a fixed

@@ -163,8 +163,8 @@ const (
 // denials says of each reason why a request is denied.
 var denials = map[admit.Reason]string{
 	admit.NoLimit:               "no limit applies to the request, or no limit's match names the value of one of its descriptors, and its domain says to deny then (on_no_limit: deny)",
-	admit.OverLimit:             "what this region has of the limit is used up",
-	admit.ExceedsRegionCapacity: "the cost is above what this region has of the limit by itself",
+	admit.OverLimit:             "what this region has left of the limit is less than the cost",
+	admit.ExceedsRegionCapacity: "the cost is above what this region can hold of the limit, with all that others may lend",
 	admit.Never:                 "the cost is above the limit",
 	admit.Denied:                "the limits document denies what the request describes",
 	admit.Recovering:            "the region's store lost its data, and what was used before may fill the limit",

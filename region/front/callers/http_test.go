@@ -100,7 +100,7 @@ func TestDecisions(t *testing.T) {
 		{"denied, while a region cannot be reached",
 			fronts.With(fronts.Denied(), func(d *admit.Decision) { d.Degraded = true }),
 			"429\n" + fronts.ProblemType + "Retry-After: 11\n" + counts0 + problem("temporary-reduced-capacity", "Temporary Reduced Capacity", "429",
-				"what this region has of the limit is used up, and another region of the limit cannot be reached, so that this one has its fixed split alone",
+				"what this region has left of the limit is less than the cost, and another region of the limit cannot be reached, so that this one has its fixed split alone",
 				strings.Replace(deniedJSON, `"degraded":false`, `"degraded":true`, 1)),
 			"200\n" + fronts.JSONType + counts0 + strings.Replace(deniedJSON, `"degraded":false`, `"degraded":true`, 1)},
 		{"store failure, deny", fronts.Undecided(admit.StoreFailure),

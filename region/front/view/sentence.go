@@ -37,9 +37,9 @@ func because(in *quotadv1.BucketInRegion, last *quotadv1.LastRequest, limit int6
 	case quotadv1.Reason_REASON_WITHIN_LIMIT:
 		return ": it fitted; " + holds + "."
 	case quotadv1.Reason_REASON_OVER_LIMIT:
-		text := ": " + region + " had used all that it held; " + holds + "."
+		text := ": it cost more than " + region + " had left; " + holds + "."
 		if in.GetClasses() != nil {
-			text = ": " + region + " had used all that it held, or its class its part of that; " + holds + "."
+			text = ": it cost more than " + region + " had left, or left for its class; " + holds + "."
 		}
 		if last.GetFromMemory() {
 			text += fmt.Sprintf(" Node %s remembered that and did not ask the store again.",
@@ -53,7 +53,7 @@ func because(in *quotadv1.BucketInRegion, last *quotadv1.LastRequest, limit int6
 		}
 		return ": the region's store had lost its data, and what was used before was not known. The bucket is open again."
 	case quotadv1.Reason_REASON_EXCEEDS_REGION_CAPACITY:
-		return fmt.Sprintf(": it cost more than the fixed split of %s, %d, and more than it held just then.",
+		return fmt.Sprintf(": it cost more than %s can hold at once, with its fixed split of %d and all that others may lend it.",
 			region, in.GetEntitlement())
 	case quotadv1.Reason_REASON_NEVER:
 		return fmt.Sprintf(": it cost more than the whole limit of %d.", limit)

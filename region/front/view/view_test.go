@@ -59,18 +59,18 @@ func TestSentences(t *testing.T) {
 				"Worldwide 10 of 1000 units are used. A request of one unit would be admitted in us-east now."},
 		"used up here": {[]*quotadv1.BucketView{in("us-east", 100),
 			with(in("eu-west", 400), denied(2*time.Second, quotadv1.Reason_REASON_OVER_LIMIT))},
-			"The last request, 2s ago in eu-west, was denied: eu-west had used all that it held; of the 400 units that eu-west holds now 400 are used. " +
+			"The last request, 2s ago in eu-west, was denied: it cost more than eu-west had left; of the 400 units that eu-west holds now 400 are used. " +
 				"Worldwide 500 of 1000 units are used. Other regions hold unused units (us-east 300), which move as far as they do not expect to need them. " +
 				"A request of one unit would be denied in eu-west now, and told to come again in 1m10s, at 12:01:10 UTC."},
 		"used up everywhere": {[]*quotadv1.BucketView{in("us-east", 400),
 			with(in("eu-west", 600), denied(time.Minute, quotadv1.Reason_REASON_OVER_LIMIT))},
-			"The last request, 1m ago in eu-west, was denied: eu-west had used all that it held; of the 400 units that eu-west holds now 600 are used. " +
+			"The last request, 1m ago in eu-west, was denied: it cost more than eu-west had left; of the 400 units that eu-west holds now 600 are used. " +
 				"All 1000 units of the limit are used worldwide. " +
 				"A request of one unit would be denied in eu-west now, and told to come again in 1m10s, at 12:01:10 UTC."},
 		"owes": {[]*quotadv1.BucketView{in("us-east", 100),
 			with(with(in("eu-west", 412), denied(2*time.Second, quotadv1.Reason_REASON_OVER_LIMIT)),
 				func(v *quotadv1.BucketView) { v.Ledger.Free, v.Ledger.Owed = 0, new(int64(12)) })},
-			"The last request, 2s ago in eu-west, was denied: eu-west had used all that it held; of the 400 units that eu-west holds now 412 are used. " +
+			"The last request, 2s ago in eu-west, was denied: it cost more than eu-west had left; of the 400 units that eu-west holds now 412 are used. " +
 				"eu-west owes 12, which were charged although they did not fit (charge: always). Nothing fits there until that is covered. " +
 				"Worldwide 512 of 1000 units are used. Other regions hold unused units (us-east 300), which move as far as they do not expect to need them. " +
 				"A request of one unit would be denied in eu-west now, and told to come again in 1m10s, at 12:01:10 UTC."},
@@ -81,7 +81,7 @@ func TestSentences(t *testing.T) {
 					v.Ledger.Classes = &quotadv1.ClassRooms{By: "priority", All: []*quotadv1.ClassRoom{
 						{Class: "batch", MayUse: 240}, {Class: "interactive", MayUse: 400, Free: 160}}}
 				})},
-			"The last request, 2s ago in eu-west, was denied: eu-west had used all that it held, or its class its part of that; of the 400 units that eu-west holds now 240 are used. " +
+			"The last request, 2s ago in eu-west, was denied: it cost more than eu-west had left, or left for its class; of the 400 units that eu-west holds now 240 are used. " +
 				"160 units are free there, and not for batch (up to 240). " +
 				"Worldwide 340 of 1000 units are used. Other regions hold unused units (us-east 300), which move as far as they do not expect to need them. " +
 				"A request of one unit would be admitted in eu-west now."},
@@ -93,7 +93,7 @@ func TestSentences(t *testing.T) {
 					v.Degraded = []*quotadv1.DegradedTowards{
 						{Region: "us-east", Since: timestamppb.New(now.Add(-time.Hour))}, {Region: "ap-south"}}
 				})},
-			"The last request, 1s ago in eu-west, was denied: eu-west had used all that it held; of the 400 units that eu-west holds now 400 are used. " +
+			"The last request, 1s ago in eu-west, was denied: it cost more than eu-west had left; of the 400 units that eu-west holds now 400 are used. " +
 				"Node n1 remembered that and did not ask the store again. " +
 				"eu-west cannot reach us-east (since 11:00:00 UTC) and ap-south, so it keeps to its fixed split of 400 and what was lent before. " +
 				"In the regions that answered 400 of 1000 units are used; us-east did not answer."},

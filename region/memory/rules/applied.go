@@ -26,6 +26,7 @@ type Applied struct {
 	Reserve *Reserve // nil: the limit keeps none
 	// EnvoyBurst is the most tokens that the region's Envoys hold of a limit with assign.
 	EnvoyBurst quantity.Units
+	reach      quantity.Units
 	Held       held.Memory
 	Tally      tally.Count // of requests, for operators
 	Charges    Charges
@@ -88,6 +89,10 @@ func (a *Applied) Capacity() quantity.Units {
 	}
 	return a.Target.Terms.Entitlement
 }
+
+// Reach returns the largest cost that the region can admit with what others may lend it. Tokens are lent
+// for a large cost only while its request waits (on_exhausted: borrow).
+func (a *Applied) Reach() quantity.Units { return a.reach }
 
 // AwayFromHome reports whether the limit is in home mode and another region is the bucket's home: this
 // one is entitled to nothing, and borrows each unit.

@@ -188,8 +188,12 @@ func (r *Rules) newApplied(l *policy.Limit, id policy.BucketID, hash uint64) *Ap
 	key := r.Key(string(id))
 	b := parts.bucket
 	b.ID = key[len(key)-len(id):]
-	return &Applied{Hash: hash, id: b.ID, Limit: l, Bucket: &b, Reserve: parts.reserve,
+	a := &Applied{Hash: hash, id: b.ID, Limit: l, Bucket: &b, Reserve: parts.reserve,
 		EnvoyBurst: parts.envoys,
 		Target: algorithms.LimitTarget{Target: algorithms.Target{Key: key, Terms: parts.terms},
 			Shadow: l.Shadow, Alternative: l.Alternative}}
+	if a.reach = a.Capacity(); !l.Algorithm.Bucket() || l.Borrows() {
+		a.reach = b.Reach(r.Region)
+	}
+	return a
 }

@@ -12,7 +12,7 @@ func messageToProto(m exchange.Message) *peerv1.ExchangeRequest {
 	for i, a := range m.Asks {
 		p.Asks[i] = &peerv1.Ask{Bucket: []byte(a.Bucket), Cell: int64(a.Cell),
 			Returned: int64(a.Returned), Lent: int64(a.Lent),
-			Burst: int64(a.Burst), Agreed: a.Agreed, Owed: int64(a.Owed)}
+			Burst: int64(a.Burst), Agreed: a.Agreed, Owed: int64(a.Owed), Large: int64(a.Large), ForRegion: a.For}
 	}
 	return p
 }
@@ -26,7 +26,7 @@ func messageFromProto(p *peerv1.ExchangeRequest) exchange.Message {
 		m.Asks[i] = exchange.Ask{Bucket: string(a.GetBucket()), Cell: quantity.Cell(a.GetCell()),
 			Returned: quantity.Units(a.GetReturned()), Lent: quantity.Units(a.GetLent()),
 			Burst: quantity.Units(a.GetBurst()), Agreed: a.GetAgreed(),
-			Owed: quantity.Units(a.GetOwed())}
+			Owed: quantity.Units(a.GetOwed()), Large: quantity.Units(a.GetLarge()), For: a.GetForRegion()}
 	}
 	return m
 }

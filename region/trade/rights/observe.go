@@ -59,12 +59,12 @@ func (e *Engine) observe(applied []*rules.Applied, c *algorithms.Decide, d algor
 			// No region could ever admit it, so it is no demand.
 			case cost > a.Most() && !c.Buckets[i].Always:
 			case c.Buckets[i].Always: // what is owed is covered as such, and is no demand
-				o.Admitted = min(o.Admitted+cost-answer.Verdicts[i].Owed, algorithms.MaxUnits)
+				o.Admit(cost - answer.Verdicts[i].Owed)
 			case c.WithheldOnly(n, i, answer.Verdicts[i]): // units are free: those of other regions are not needed
 			case answer.Admitted && answer.Verdicts[i].Retry == 0:
-				o.Admitted = min(o.Admitted+cost, algorithms.MaxUnits)
+				o.Admit(cost)
 			case answer.Verdicts[i].Retry != 0:
-				o.Denied = min(o.Denied+cost, algorithms.MaxUnits)
+				o.Deny(cost)
 			}
 		}
 	}
@@ -82,7 +82,7 @@ func (e *Engine) observeQuestion(a *rules.Applied, c *algorithms.Decide, d algor
 	o := e.observing(a.Bucket)
 	o.State, o.Now, o.Asked = d.Buckets[place], d.Now, true
 	if v := d.Answers[0].Verdicts[place]; v.Retry != 0 && !c.WithheldOnly(0, place, v) {
-		o.Denied = min(o.Denied+min(a.Charges.Usual(), a.Most()), algorithms.MaxUnits)
+		o.Deny(min(a.Charges.Usual(), a.Most()))
 	}
 }
 
@@ -98,7 +98,7 @@ func (e *Engine) ObserveDenied(b *exchange.Bucket, state algorithms.State, now q
 	if o.Now == 0 { // else the store has answered since
 		o.State, o.Now = state, now
 	}
-	o.Denied = min(o.Denied+cost, algorithms.MaxUnits)
+	o.Deny(cost)
 	e.mu.Unlock()
 	e.drains()
 }

@@ -1,0 +1,170 @@
+//go:build !race
+
+package exchange
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
+)
+
+// whole offers one request of a cost. If it is denied it waits for rights, if the region borrows.
+func (r *testRegion) whole(cost quantity.Units, done func(admitted bool)) {
+	d := r.chargeWhole(cost)
+	if admitted := d.Answers[0].Admitted; admitted || !r.borrows {
+		done(admitted)
+		return
+	}
+	life, over := r.born, false
+	again := func(bool) {
+		if !over && r.born == life {
+			over = true
+			done(r.chargeWhole(cost).Answers[0].Admitted)
+		}
+	}
+	r.woken = again
+	r.after(3*r.net.delay, func() { again(false) })
+	r.step(Wanted{Bucket: r.bucket, Units: cost, State: d.Buckets[0], Now: d.Now})
+}
+
+// chargeWhole has the store decide one cost, and the machine observe it.
+func (r *testRegion) chargeWhole(cost quantity.Units) algorithms.Decided {
+	r.offer(cost)
+	d := r.store.Decide(quantity.StoreTime(r.time()), algorithms.Decide{Fence: r.guard(), Commit: true,
+		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: r.bucket.ID, Terms: r.terms()}}},
+		Costs:   []quantity.Units{cost}})
+	o := Observed{Bucket: r.bucket, State: d.Buckets[0], Now: d.Now}
+	if d.Answers[0].Admitted {
+		o.Admit(cost)
+		r.admitted += cost
+		r.admit[int64(d.Buckets[0].Cell)] += cost
+	} else {
+		o.Deny(cost)
+		r.denied += cost
+	}
+	r.step(o)
+	return d
+}
+
+// attempts has a region ask for a cost each second and up to a quarter more, as callers are told to, until it
+// is admitted or so many times.
+func (r *testRegion) attempts(cost quantity.Units, most int, served func(attempt int)) {
+	var ask func(n int)
+	ask = func(n int) {
+		r.whole(cost, func(admitted bool) {
+			if admitted {
+				served(n)
+			} else if n < most {
+				r.after(allocator.Second+r.rand.Int64N(allocator.Second/4), func() { ask(n + 1) })
+			}
+		})
+	}
+	ask(1)
+}
+
+// largeKinds are the kinds that a large cost can be had of.
+var largeKinds = []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter,
+	algorithms.SlidingWindowLog, algorithms.TokenBucket}
+
+// forLarge plays a story on each kind, with limits of an hour and a minute and other names of the bucket.
+func forLarge(t *testing.T, kinds []algorithms.Kind, parts []quantity.Units, story func(t *testing.T, c *cluster)) {
+	seeds := uint64(4)
+	if !testing.Short() {
+		seeds = 20
+	}
+	for _, kind := range kinds {
+		for _, window := range []int64{60 * allocator.Second, 3600 * allocator.Second} {
+			t.Run(fmt.Sprint(kind, " ", window/allocator.Second, " s"), func(t *testing.T) {
+				for seed := range seeds {
+					c := newClusterOf(t, seed, kind, window, parts...)
+					c.bucket.ID = fmt.Sprint("b", seed)
+					// The cell is young.
+					c.run(quantity.NodeTime(int64(c.now)/window*window + window + allocator.Second))
+					c.quiet(Options{}, kind == algorithms.TokenBucket)
+					c.run(c.now.Add(c.rand.Int64N(5 * allocator.Second)))
+					story(t, c)
+				}
+			})
+		}
+	}
+}
+
+// TestALargeCostIsServed: a cost above the region's own part is admitted with the second attempt, a second
+// after the first, while nobody else wants anything. Of a token bucket it may take a third one, if the
+// second meets the last round trip of a cell, in which no tokens are lent.
+func TestALargeCostIsServed(t *testing.T) {
+	for _, cost := range []quantity.Units{500, 900} {
+		t.Run(fmt.Sprint(cost), func(t *testing.T) {
+			forLarge(t, largeKinds, []quantity.Units{400, 400, 200}, func(t *testing.T, c *cluster) {
+				at := 0
+				c.regions["us"].attempts(cost, 8, func(n int) { at = n })
+				c.run(c.now + 9*allocator.Second)
+				most := 2
+				if c.bucket.Kind == algorithms.TokenBucket {
+					most = 3
+				}
+				if at == 0 || at > most {
+					t.Errorf("%s: served at attempt %d", c.bucket.ID, at)
+				}
+				c.intact(t)
+			})
+		})
+	}
+}
+
+// TestOneOfSeveralLargeCostsIsServed: regions that each want more than half of the limit do not
+// swap it for ever. One is served with its third attempt at the latest. Tokens of which several regions have
+// to lend are not promised: what one lends in vain is lost to all.
+func TestOneOfSeveralLargeCostsIsServed(t *testing.T) {
+	for name, parts := range map[string][]quantity.Units{
+		"two": {500, 500}, "three": {400, 400, 200}, "three alike": {334, 333, 333},
+	} {
+		for _, cost := range []quantity.Units{510, 600, 700, 900} {
+			t.Run(fmt.Sprint(name, " ", cost), func(t *testing.T) {
+				kinds := largeKinds
+				if several := cost-slices.Min(parts) > 380; several {
+					kinds = slices.DeleteFunc(slices.Clone(kinds), algorithms.Kind.Bucket)
+				}
+				forLarge(t, kinds, parts, func(t *testing.T, c *cluster) {
+					at := 0
+					for _, name := range c.names {
+						c.after(c.rand.Int64N(allocator.Second), func() {
+							c.regions[name].attempts(cost, 8, func(n int) {
+								if at == 0 {
+									at = n
+								}
+							})
+						})
+					}
+					c.run(c.now + 11*allocator.Second)
+					if at == 0 || at > 3 {
+						t.Errorf("%s: served at attempt %d", c.bucket.ID, at)
+					}
+					c.intact(t)
+				})
+			})
+		}
+	}
+}
+
+// intact fails if tokens were destroyed: what is left in all regions, and what was admitted, is less than
+// there was.
+func (c *cluster) intact(t *testing.T) {
+	t.Helper()
+	if c.bucket.Kind != algorithms.TokenBucket {
+		return
+	}
+	var left, admitted quantity.Units
+	for _, r := range c.regions {
+		i := r.store.Inspect(quantity.StoreTime(r.time()),
+			algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: r.bucket.ID, Terms: r.terms()}})
+		left, admitted = left+i.Free, admitted+r.admitted
+	}
+	if lost := c.bucket.Limit - left - admitted; lost > 0 {
+		t.Errorf("%s: %d tokens are lost", c.bucket.ID, lost)
+	}
+}

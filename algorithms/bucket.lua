@@ -174,8 +174,9 @@ end
 --   state()                 share, next share, used, fading, and reset: after how many us the bucket is whole, which is
 --                           that nothing used counts any more, if nothing else happens; 0: it is now
 --   free()                  units that fit now
---   fits(cost)
---   retry(cost)             after how many us the cost fits if nothing else happens; -1: never on the entitlement alone
+--   fits(cost, part)        whether a cost fits into a part of the rights (of a token_bucket, of its capacity), all use counted;
+--                           a leaky_bucket has no parts
+--   retry(cost, part)       after how many us the cost fits if nothing else happens; -1: never on the entitlement alone
 --   take(cost)              charges a cost that fits; returns after how many us its turn has come
 --   charge(cost, most)      charges a cost whether it fits or not; a token_bucket then owes so many units at most
 --   spare(kept)             rights of the current cell that may be given back, beyond kept units

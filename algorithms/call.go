@@ -65,6 +65,10 @@ type Decide struct {
 	// no Once. A cost may be 0 then: the bucket is asked whether it has a unit left, and is charged
 	// nothing. It takes part in the denial, also if it is charged always.
 	PerBucket bool
+	// Parts holds, of each request in turn, the part of each bucket's rights that it may use, all
+	// use counted: of a token_bucket the part of its capacity. nil: Whole. A charge does not heed
+	// it, and a leaky_bucket has none.
+	Parts []quantity.PPM
 	// Once is the key under which the store remembers the request for RememberedFor, if it is
 	// admitted. A call repeated up to Repeats times gets the first answer and is not charged. After
 	// that it is decided as if it had no Once, and the remembered answer stays. A call with Once

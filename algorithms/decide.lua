@@ -4,7 +4,8 @@
 -- asks whether a unit fits, and charges nothing; such a limit takes part in the denial also if it is charged always. A bucket
 -- stands once in the call, however many items are about it, and each finds what those before it left. What lean.lua decides it
 -- writes at once; of the others nothing is written before all are decided. An item that cannot be decided says why, and the
--- others are decided all the same. An item with a request of its own may be remembered under a key, so that the request is
+-- others are decided all the same. A request may have a part, in millionths, of the rights that each of its buckets has (WHOLE:
+-- all): it fits if it and all use together do, and a charge does not heed it. An item with a request of its own may be remembered under a key, so that the request is
 -- charged once if it is sent again, so many times: beyond them it is decided as one without a key, and what is remembered stays.
 -- The simple items come first: of one cost, or of one several times, on buckets that no other item is about.
 -- KEYS: token, the buckets of the simple items, the other buckets, the keys to remember items under, in the order of those.
@@ -12,6 +13,7 @@
 -- how much may be owed of one that is charged always; number of simple items, and these as lean.lua says; number of other
 -- buckets, per bucket: the place of its limit, until when it is known to be there; per item: 1 if it is to be remembered, number
 -- of buckets, their places, number of costs, costs; the number of costs is -1 of one request with a cost for each of its buckets.
+-- The number of buckets is below zero where requests have parts: then these follow, of each request one for each bucket.
 -- Redis serves nobody else meanwhile: when a call has done much work, the items that are left are not answered, and come
 -- with another call. Its first item always is.
 -- Reply: now, how far the clock is behind it; per simple item what lean.lua says; then per simple item that it left, and per
@@ -74,21 +76,22 @@ local BYTES = {fixed_window = 1024, token_bucket = 1024}
 local function crowd(h) return 1 + math.floor(#(h.text or '') / (BYTES[h.kind] or 64)) end
 
 -- request decides one cost on the buckets of an item, or one for each of them, and says whether it is charged; retry is used
--- for each. A cost of 0 fits as one of 1.
+-- for each. A cost of 0 fits as one of 1. Its parts stand behind a place in a list of them.
 local retry = {}
-local function request(places, cost, each)
+local function request(places, cost, each, parts, parts_at)
   local admitted, charged, alternatives, left = true, false, 0, 0
   for i, place in ipairs(places) do
-    local s, mode = buckets[place], held[place].mode
+    local s, mode, part = buckets[place], held[place].mode, parts and parts[parts_at + i] or WHOLE
     if each then cost = each[i] end
     local fitting = math.max(cost, 1)
     retry[i] = 0
     if mode == ALTERNATIVE then alternatives, left = alternatives + 1, left + 1 end
-    if (mode ~= ALWAYS or cost == 0) and not s:fits(fitting) then
-      local known = s.retries or {} -- by cost, until something is charged
-      s.retries = known
+    if (mode ~= ALWAYS or cost == 0) and not s:fits(fitting, part) then
+      local all = s.retries or {} -- by part and cost, until something is charged
+      local known = all[part] or {}
+      s.retries, all[part] = all, known
       if not known[fitting] then
-        known[fitting] = s:retry(fitting)
+        known[fitting] = s:retry(fitting, part)
         work = work + FINDING * crowd(held[place])
       end
       retry[i] = known[fitting]
@@ -106,7 +109,7 @@ local function request(places, cost, each)
     elseif h.mode == ALWAYS then
       delay, charged = math.max(cost - s:free(), 0), true -- what it owes
       s:charge(cost, h.most_owed)
-      if delay > 0 then wait, work = s:retry(1), work + FINDING * crowd(h) end
+      if delay > 0 then wait, work = s:retry(1, WHOLE), work + FINDING * crowd(h) end
     elseif admitted and wait == 0 then
       delay = s:take(cost)
       if delay > 0 then delay = delay + lag end
@@ -137,7 +140,7 @@ local function opened(places)
   return true
 end
 
-local function plausible(places, costs, key, each)
+local function plausible(places, costs, key, each, parts)
   for _, place in ipairs(places) do
     if held[place].mode == ALWAYS and not buckets[place].charge then return false end -- a queue's turns are promises
   end
@@ -145,11 +148,15 @@ local function plausible(places, costs, key, each)
   for _, cost in ipairs(costs) do
     if not (cost >= (each and 0 or 1) and cost <= MAX and cost % 1 == 0) then return false end
   end
+  for _, part in ipairs(parts or {}) do
+    if not (part >= 1 and part <= WHOLE and part % 1 == 0) then return false end
+  end
   return true
 end
 
--- item decides an item. each says that the costs are those of one request on its buckets.
-local function item(key, places, costs, each)
+-- item decides an item. each says that the costs are those of one request on its buckets. parts are those of all requests, nil:
+-- WHOLE.
+local function item(key, places, costs, each, parts)
   local before, too_often = n, false
   if key then
     local done
@@ -157,14 +164,14 @@ local function item(key, places, costs, each)
     if done then return end
   end
   if not opened(places) then return end
-  if not plausible(places, costs, key, each) then return fail(IMPLAUSIBLE) end
+  if not plausible(places, costs, key, each, parts) then return fail(IMPLAUSIBLE) end
   reply[n + 1], reply[n + 2], reply[n + 3] = OK, now, too_often and 2 or 0
   n = n + 3
   local charged = false
   if each then
-    request(places, nil, costs)
+    request(places, nil, costs, parts, 0)
   else
-    for _, cost in ipairs(costs) do charged = request(places, cost) end
+    for i, cost in ipairs(costs) do charged = request(places, cost, nil, parts, (i - 1) * #places) end
   end
   for _, place in ipairs(places) do
     local reset = n + RESET
@@ -186,9 +193,9 @@ local function read_list(list, count)
 end
 
 -- guarded decides an item, or answers why it cannot be decided.
-local function guarded(key, places, costs, each)
+local function guarded(key, places, costs, each, parts)
   local before = n
-  local fine, why = pcall(item, key, places, costs, each)
+  local fine, why = pcall(item, key, places, costs, each, parts)
   if not fine then
     for i = before + 1, n do reply[i] = nil end
     n = before
@@ -203,9 +210,12 @@ local function decide()
     if i == 1 or work < WORK then
       local at, place = item_at[1], item_at[2]
       local count, cost, times, places, costs = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5]), {}, {}
-      local about = at + 2
+      local about, parts = at + 2, nil
       if count < 0 then
         cost, times, about = tonumber(ARGV[at + 2]), 1, at + 3
+      elseif times < 0 then
+        times, parts = -times, {}
+        for i = 1, times do parts[i] = tonumber(ARGV[at + 6]) end
       end
       for i = 1, math.max(-count, 1) do
         held[place] = hold(limits[tonumber(ARGV[about + 2 * i - 2])], KEYS[place + 1], tonumber(ARGV[about + 2 * i - 1]))
@@ -214,22 +224,24 @@ local function decide()
         place = place + 1
       end
       for i = 1, times do costs[i] = cost end
-      guarded(nil, places, costs)
+      guarded(nil, places, costs, false, parts)
     else
       fail(LATER)
     end
   end
-  local next_key, places, costs = simple_buckets + several + 1, {}, {}
+  local next_key, places, costs, parts = simple_buckets + several + 1, {}, {}, {}
   while arg_at < #ARGV and work < WORK do
     local key = nil
     if num() == 1 then
       next_key = next_key + 1
       key = KEYS[next_key]
     end
-    read_list(places, num())
+    local count = num()
+    read_list(places, math.abs(count))
     local requests = num()
     read_list(costs, requests >= 0 and requests or #places)
-    guarded(key, places, costs, requests < 0)
+    if count < 0 then read_list(parts, (requests >= 0 and requests or 1) * #places) end
+    guarded(key, places, costs, requests < 0, count < 0 and parts or nil)
   end
   if commit then
     for i = 1, simple_buckets + several do

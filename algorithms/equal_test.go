@@ -282,6 +282,7 @@ func (h *history) item(t *rapid.T) algorithms.Decide {
 		c.PerBucket = true
 		c.Costs = rapid.SliceOfN(cost, len(c.Buckets), len(c.Buckets)).Draw(t, "costs of buckets")
 	}
+	h.parts(t, &c)
 	if c.Once = rapid.SampledFrom([]string{"", "", "", "once-1", "once-2"}).Draw(t,
 		"once"); c.Once != "" {
 		// as the caller does: another request is not remembered under the same key
@@ -290,9 +291,26 @@ func (h *history) item(t *rapid.T) algorithms.Decide {
 		}
 		if !c.PerBucket {
 			c.Costs = c.Costs[:1]
+			c.Parts = c.Parts[:min(len(c.Parts), len(c.Buckets))]
 		}
 	}
 	return c
+}
+
+// parts draws parts of the rights for some items: of each request one for each bucket.
+func (h *history) parts(t *rapid.T, c *algorithms.Decide) {
+	if rapid.IntRange(0, 2).Draw(t, "classes") > 0 {
+		return
+	}
+	requests := len(c.Costs)
+	if c.PerBucket {
+		requests = 1
+	}
+	part := rapid.SampledFrom([]quantity.PPM{algorithms.Whole, algorithms.Whole, 600_000, 600_000, 333_333, 999_999, 1, 0})
+	c.Parts = rapid.SliceOfN(part, requests*len(c.Buckets), requests*len(c.Buckets)).Draw(t, "parts")
+	if rapid.Bool().Draw(t, "one part") {
+		c.Parts = slices.Repeat(c.Parts[:1], len(c.Parts))
+	}
 }
 
 // decided notes what was lost, and what may be refunded later.

@@ -38,11 +38,13 @@ func (w *window) resetAfter(used quantity.Units) int64 {
 	return w.Opens(w.cell + 1).Sub(w.now)
 }
 
-func (w *window) fits(cost quantity.Units) bool { return cost <= w.rights(w.cell)-w.used }
+func (w *window) fits(cost quantity.Units, part quantity.PPM) bool {
+	return cost <= Portion(w.rights(w.cell), part)-w.used
+}
 
-func (w *window) retry(cost quantity.Units) int64 {
+func (w *window) retry(cost quantity.Units, part quantity.PPM) int64 {
 	for cell := w.cell + 1; ; cell++ {
-		if w.open(cell) && cost <= w.rights(cell) {
+		if w.open(cell) && cost <= Portion(w.rights(cell), part) {
 			return w.Opens(cell).Sub(w.now)
 		}
 		if w.open(cell) && cell > w.lastRow() {

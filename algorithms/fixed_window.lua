@@ -30,14 +30,14 @@ kinds.fixed_window = function()
 
   function Window:free() return math.max(self.share - self.used, 0) end
 
-  function Window:fits(cost) return cost <= self.share - self.used end
+  function Window:fits(cost, part) return cost <= portion(self.share, part) - self.used end
 
-  function Window:retry(cost)
+  function Window:retry(cost, part)
     local h = self.h
     local cell = h.cell + 1
     while true do
       if is_open(h, cell) then
-        if cost <= rights(h, cell) then return opens(h, cell) - h.now end
+        if cost <= portion(rights(h, cell), part) then return opens(h, cell) - h.now end
         if cell > h.last then return -1 end
       end
       cell = cell + 1

@@ -166,7 +166,11 @@ func (c Items) Args() []any {
 	}
 	for _, i := range how.others {
 		d := &c.Each[i]
-		a.num(flag(d.Once != ""), int64(len(d.Buckets)))
+		buckets := int64(len(d.Buckets))
+		if d.Parts != nil {
+			buckets = -buckets
+		}
+		a.num(flag(d.Once != ""), buckets)
 		for _, place := range c.at[how.starts[i]:][:len(d.Buckets)] {
 			a.num(int64(how.places[place]) + 1)
 		}
@@ -177,6 +181,9 @@ func (c Items) Args() []any {
 		}
 		for _, cost := range d.Costs {
 			a.num(int64(cost))
+		}
+		for _, part := range d.Parts {
+			a.num(int64(part))
 		}
 	}
 	return a

@@ -99,13 +99,13 @@ func (q *queue) resetAfter() int64 {
 	return q.until(turn)
 }
 
-func (q *queue) fits(cost quantity.Units) bool {
+func (q *queue) fits(cost quantity.Units, _ quantity.PPM) bool {
 	return q.open(q.cell) && cost <= q.free() && q.turn()-q.tick <= q.longest() &&
 		q.after(q.at, q.backlog+cost*quantity.Units(q.ticks)) >= 0
 }
 
 // retry returns when enough of the backlog is done and the next turn is near enough.
-func (q *queue) retry(cost quantity.Units) int64 {
+func (q *queue) retry(cost quantity.Units, _ quantity.PPM) int64 {
 	if cost > q.Burst || q.after(q.at, q.backlog+cost*quantity.Units(q.ticks)) < 0 {
 		return -1
 	}

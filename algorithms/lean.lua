@@ -9,8 +9,8 @@
 -- after how many us the cost fits; of a sliding_window_counter what is used in the cell, and was in the cell before; of a
 -- token_bucket the level and its tick.
 -- Arguments of simple items on one bucket, for a run of those that differ in the bucket alone: how many they are, the place
--- of their limit, until when each is known to be there, the cost, and how many requests of that cost each item is; of an item
--- on several buckets their number below zero, the cost, and per bucket the place of its limit and until when it is known to be
+-- of their limit, until when each is known to be there, the cost, and how many requests of that cost each item is, below zero
+-- if they have a part, which follows; of an item on several buckets their number below zero, the cost, and per bucket the place of its limit and until when it is known to be
 -- there.
 
 -- WORK is after how much work an item is left for another call, in about the steps that a script takes: OPENING a bucket
@@ -59,7 +59,7 @@ local function of_limit(ARGV, at, now)
   elseif kind == 'token_bucket' then
     local ticks = window + tick - 1
     t.ticks = (ticks - ticks % tick) / tick
-    t.full, t.this = burst * t.ticks, (now - now % tick) / tick
+    t.burst, t.full, t.this = burst, burst * t.ticks, (now - now % tick) / tick
     t.next = t.this * tick < now and t.this + 1 or t.this
     if burst > 0 and rate > 0 then
       local fill = t.full + rate - 1
@@ -70,24 +70,24 @@ local function of_limit(ARGV, at, now)
   return at, t
 end
 
--- A function for each kind reads a bucket and decides requests of one cost each, and of a sum; known is until when the bucket
--- is known to be there, and alone whether the item has no other and its limit may deny. It returns what it read; if the
+-- A function for each kind reads a bucket and decides requests of one cost each, and of a sum; part is of the rights that they
+-- may use, known is until when the bucket is known to be there, and alone whether the item has no other and its limit may deny. It returns what it read; if the
 -- bucket is plain and it can decide, the two numbers; if it has room, whether this is the first charge in the cell (true, or what the field w says where
 -- another limit keeps it longer), and the mark if that changes, else false; and whether the bucket is not known to be there.
-local function window(t, key, known, cost, sum, alone)
+local function window(t, key, known, cost, sum, part, alone)
   local v = redis.pcall('HMGET', key, 'rows', 'c', 'u')
   local counted, used = v[2], 0
   if v.err or v[1] or not counted and known > t.now then return v end
   local there = counted == t.text
   if there then used = tonumber(v[3]) end
   if not used or t.calendar and counted and tonumber(counted) > t.cell then return v end
-  local room = t.entitlement - used
-  if sum <= room then return v, used + sum, 0, not there, false end
-  if cost <= room or not alone then return v end
-  return v, used, cost <= t.entitlement and t.ends - t.now or -1, nil, false, not there
+  local may = portion(t.entitlement, part)
+  if sum <= may - used then return v, used + sum, 0, not there, false end
+  if cost <= may - used or not alone then return v end
+  return v, used, cost <= may and t.ends - t.now or -1, nil, false, not there
 end
 
-local function counter(t, key, known, _, sum)
+local function counter(t, key, known, _, sum, part)
   local v = redis.pcall('HMGET', key, 'rows', 'c', 'u', 'p')
   local counted, used, before = v[2], 0, 0
   if v.err or v[1] or not counted and known > t.now then return v end
@@ -98,12 +98,12 @@ local function counter(t, key, known, _, sum)
     before = tonumber(v[3])
   end
   if not (used and before) then return v end
-  local room = t.entitlement * t.ticks - before * t.fading
+  local room = portion(t.entitlement, part) * t.ticks - before * t.fading
   if sum > (room - room % t.ticks) / t.ticks - used then return v end
   return v, used + sum, before, not there, false
 end
 
-local function tokens(t, key, known, _, sum)
+local function tokens(t, key, known, _, sum, part)
   local v = redis.pcall('HMGET', key, 'rows', 'v', 'a', 'm', 't', 'w', 'e')
   if v.err or v[1] or not v[3] and known > t.now or t.entitlement <= 0 then return v end
   local full, now = t.full, t.this
@@ -126,7 +126,7 @@ local function tokens(t, key, known, _, sum)
     if level == full and at < t.next then at = t.next end
   end
   level = level - sum * t.ticks
-  if level < 0 then return v end
+  if level < (t.burst - portion(t.burst, part)) * t.ticks then return v end
   return v, level, at, first, stood ~= mark and mark
 end
 
@@ -167,14 +167,15 @@ do
   at = at + 1
   while left > 0 do
     local begins, count, several, about = at, tonumber(ARGV[at + 1]), 1, at + 2
-    local items, cost, times = count, tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5])
+    local items, cost, times, part = count, tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5]), WHOLE
+    if count > 0 and times < 0 then times, part = -times, tonumber(ARGV[at + 6]) end
     if count < 0 then
       items, several, about = 1, -count, at + 3
       cost, times = tonumber(ARGV[at + 2]), 1
     end
-    at = about + (count < 0 and 2 * several - 1 or 3)
+    at = about + (count < 0 and 2 * several - 1 or part < WHOLE and 4 or 3)
     local sum = cost * times
-    local fine = simply and cost >= 1 and sum <= MAX and cost % 1 == 0
+    local fine = simply and cost >= 1 and sum <= MAX and cost % 1 == 0 and part >= 1 and part % 1 == 0
     for _ = 1, items do
       local plain, unseen = fine and work < WORK / 2, false
       if plain then work = work + PLAINLY * several end
@@ -183,7 +184,7 @@ do
         if decides[t.kind] then
           v, one, twos[i], firsts[i], marks[i], unseen =
             decides[t.kind](t, KEYS[place + i], tonumber(ARGV[about + 2 * i - 1]), cost, sum,
-              several == 1 and t.denies)
+              part, several == 1 and t.denies)
           if v[1] then
             read[place + i - 1] = v
             work = work + #v[1] / 64

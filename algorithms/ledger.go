@@ -280,10 +280,12 @@ func (h held) untoldUntil() quantity.StoreTime {
 // limiter is one algorithm, working on one bucket at one moment.
 type limiter interface {
 	state() State
-	fits(cost quantity.Units) bool
+	// fits reports whether a cost fits into a part of the rights (of a token_bucket, of its
+	// capacity), all use counted. A leaky_bucket has no parts.
+	fits(cost quantity.Units, part quantity.PPM) bool
 	// retry returns after how many us cost fits if nothing else happens; -1: never on the
 	// entitlement alone.
-	retry(cost quantity.Units) int64
+	retry(cost quantity.Units, part quantity.PPM) int64
 	// take charges a cost that fits, and returns after how many us its turn comes.
 	take(cost quantity.Units) int64
 	// charge charges a cost whether it fits or not. A token_bucket then owes mostOwed units at most.

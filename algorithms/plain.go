@@ -20,8 +20,8 @@ func (k Kind) decidesPlainly() bool {
 
 // simple reports whether a Decide is a simple item: one cost, or the same cost several times on one
 // bucket, on buckets that no other Decide of the call is about, all of kinds that lean.lua decides,
-// to be charged and not to be remembered. at is where its buckets begin in Items.at. Of several
-// limits each denies by itself.
+// to be charged and not to be remembered; of one bucket all of one part. at is where its buckets
+// begin in Items.at. Of several limits each denies by itself.
 func (c *Items) simple(d *Decide, at int) bool {
 	if !c.commit || len(d.Buckets) == 0 || !d.simple() {
 		return false
@@ -36,12 +36,23 @@ func (c *Items) simple(d *Decide, at int) bool {
 
 // simple reports whether a Decide may be a simple item.
 func (c *Decide) simple() bool {
-	if c.PerBucket || c.Once != "" || len(c.Costs) != 1 && !c.repeatsOneCost() {
+	if c.PerBucket || c.Parts != nil && (len(c.Buckets) > 1 || !c.onePart()) || c.Once != "" || len(c.Costs) != 1 && !c.repeatsOneCost() {
 		return false
 	}
 	for i := range c.Buckets {
 		b := &c.Buckets[i]
 		if !b.Terms.Kind.decidesPlainly() || !b.alone() && len(c.Buckets) > 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// onePart reports whether all requests have the same part, less than the whole: then it is told
+// once.
+func (c *Decide) onePart() bool {
+	for _, part := range c.Parts {
+		if part != c.Parts[0] || part >= Whole {
 			return false
 		}
 	}
@@ -131,8 +142,12 @@ func (a *args) simple(c *Items, how *arranged) {
 		cost, places := int64(c.Each[i].Costs[0]), c.at[how.starts[i]:][:len(c.Each[i].Buckets)]
 		if len(places) == 1 {
 			b, run := &c.buckets[places[0]], c.run(how, n)
-			a.num(int64(run), int64(b.limit)+1, int64(b.existsUntil), cost,
-				int64(len(c.Each[i].Costs)))
+			a.num(int64(run), int64(b.limit)+1, int64(b.existsUntil), cost)
+			if d := &c.Each[i]; d.Parts == nil {
+				a.num(int64(len(d.Costs)))
+			} else {
+				a.num(-int64(len(d.Costs)), int64(d.Parts[0]))
+			}
 			n += run
 			continue
 		}
@@ -152,7 +167,7 @@ func (c *Items) run(how *arranged, n int) (items int) {
 	for _, i := range how.simple[n:] {
 		d, its := &c.Each[i], &c.buckets[c.at[how.starts[i]]]
 		if len(d.Buckets) > 1 || d.Costs[0] != c.Each[first].Costs[0] ||
-			len(d.Costs) != len(c.Each[first].Costs) || its.limit != b.limit ||
+			len(d.Costs) != len(c.Each[first].Costs) || d.Part(0, 0) != c.Each[first].Part(0, 0) || its.limit != b.limit ||
 			its.existsUntil != b.existsUntil {
 			break
 		}

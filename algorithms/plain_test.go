@@ -149,6 +149,49 @@ func TestOneCostSeveralTimes(t *testing.T) {
 	}
 }
 
+// TestPlainBucketsOfAClass: simple items of one part on one plain bucket come back as short, up to
+// that part. What no longer fits is decided behind, but for a window, which says at once when it
+// does.
+func TestPlainBucketsOfAClass(t *testing.T) {
+	s := newPlainStore(t)
+	const short = 2 + 3
+	for kind, denied := range map[algorithms.Kind]int{algorithms.FixedWindow: short,
+		algorithms.SlidingWindowCounter: short - 3 + 1 + 3 + 4 + 10, algorithms.TokenBucket: short - 3 + 1 + 3 + 4 + 10} {
+		target := algorithms.LimitTarget{Target: algorithms.Target{Key: fmt.Sprintf("{x}%s", kind), Terms: algorithms.Terms{Kind: kind,
+			Window: anHour, Cell: anHour, Tick: 60_000, Entitlement: 10, Burst: 10}}}
+		for round, want := range []struct {
+			part     quantity.PPM
+			costs    []quantity.Units
+			admitted bool
+			numbers  int
+		}{
+			{600_000, []quantity.Units{2, 2}, true, short},
+			{600_000, []quantity.Units{2}, true, short},
+			{600_000, []quantity.Units{1}, false, denied},
+			{900_000, []quantity.Units{3}, true, short},
+			{950_000, []quantity.Units{1}, false, denied},
+			{algorithms.Whole, []quantity.Units{1}, true, short - 3 + 1 + 3 + 4 + 10 - 1},
+		} {
+			var c algorithms.Items
+			c.Add(algorithms.Decide{Fence: algorithms.Fence{Generation: 1, Epoch: "e", Clock: quantity.StoreTime(s.now)}, Commit: true,
+				Costs: want.costs, Parts: slices.Repeat([]quantity.PPM{want.part}, len(want.costs)), Buckets: []algorithms.LimitTarget{target}})
+			reply, err := s.redis.Eval(t.Context(), algorithms.DecideScript.Source, append([]string{plainToken}, c.Keys()...),
+				c.Args()...).Slice()
+			suite.Must(t, err)
+			all, err := c.Parse(any(reply))
+			suite.Must(t, err)
+			for i, a := range all.Each[0].Answers {
+				if a.Admitted != want.admitted || a.Admitted != (a.Verdicts[0].Retry == 0) {
+					t.Errorf("%s, round %d, request %d: %+v", kind, round, i, a)
+				}
+			}
+			if len(reply) != want.numbers {
+				t.Errorf("%s, round %d: %d numbers, want %d", kind, round, len(reply), want.numbers)
+			}
+		}
+	}
+}
+
 // TestRunsOfSimpleItems: items that differ in the bucket alone are told as one, and only those. Each
 // is decided for itself, by its own cost, limit and knowledge.
 func TestRunsOfSimpleItems(t *testing.T) {

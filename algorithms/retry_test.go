@@ -17,6 +17,7 @@ const retryWindow = 1000 // microseconds
 type drawnRegion struct {
 	Twin
 	terms    Terms
+	part     quantity.PPM // of what it is asked
 	now      quantity.StoreTime
 	receipts []Settle
 }
@@ -46,7 +47,7 @@ func drawBucket(t *rapid.T, kind Kind) Terms {
 }
 
 func drawRegion(t *rapid.T, kind Kind) *drawnRegion {
-	r := &drawnRegion{terms: drawBucket(t, kind),
+	r := &drawnRegion{terms: drawBucket(t, kind), part: Whole,
 		now: quantity.StoreTime(rapid.Int64Range(1<<40, 1<<50).Draw(t, "now"))}
 	r.Open(r.now, Open{Generation: 1, Epoch: "1-e", Lost: rapid.IntRange(0, 3).Draw(t, "lost") == 0,
 		Seen: r.now.Add(rapid.Int64Range(-2*retryWindow, 2*retryWindow).Draw(t, "seen"))})
@@ -63,7 +64,7 @@ func (r *drawnRegion) asked(at quantity.StoreTime, cost quantity.Units) (now qua
 	a Answer) {
 	r.now = at
 	d := r.Decide(at, Decide{Fence: r.guard(), Costs: []quantity.Units{cost},
-		Buckets: []LimitTarget{{Target: Target{Key: "k", Terms: r.terms}}}})
+		Buckets: []LimitTarget{{Target: Target{Key: "k", Terms: r.terms}}}, Parts: []quantity.PPM{r.part}})
 	return d.Now, d.Answers[0]
 }
 
@@ -155,6 +156,9 @@ func TestRetryIsHonest(t *testing.T) {
 			var denied, never int
 			suite.Check(t, func(t *rapid.T) {
 				r := drawRegion(t, kind)
+				if kind != LeakyBucket {
+					r.part = rapid.SampledFrom([]quantity.PPM{Whole, Whole, 600_000, 333_333, 50_000}).Draw(t, "part")
+				}
 				most := max(everAllowed(r.terms), 1)
 				if rapid.IntRange(0, 3).Draw(t, "large") == 0 {
 					most = 24
@@ -208,7 +212,7 @@ func (r *drawnRegion) admittedFirst(t *rapid.T, now, at quantity.StoreTime, cost
 // staysDenied checks that a cost is above what the entitlement alone ever admits, and is denied for
 // a long time.
 func (r *drawnRegion) staysDenied(t *rapid.T, now quantity.StoreTime, cost quantity.Units) {
-	if most := everAllowed(r.terms); cost <= most {
+	if most := Portion(everAllowed(r.terms), r.part); cost <= most {
 		t.Fatalf("cost %d is denied for ever, although %+v admits %d at once", cost, r.terms, most)
 	}
 	for _, later := range sampled(t, now, now+30*retryWindow) {

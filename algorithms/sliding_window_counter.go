@@ -87,9 +87,14 @@ func (c *counter) estimate(k quantity.Cell, e int64) quantity.Units {
 	return 0
 }
 
-// free returns the units that fit in cell k after e ticks if nothing more is admitted until then.
-func (c *counter) free(k quantity.Cell, e int64) quantity.Units {
-	return floorDiv(c.rights(k, e)-c.estimate(k, e), c.ticks)
+// free returns the units that fit in cell k after e ticks if nothing more is admitted until then,
+// into a part of the rights.
+func (c *counter) free(k quantity.Cell, e int64, part quantity.PPM) quantity.Units {
+	rights := c.rights(k, e)
+	if part < Whole {
+		rights = Portion(floorDiv(rights, c.ticks), part) * quantity.Units(c.ticks)
+	}
+	return floorDiv(rights-c.estimate(k, e), c.ticks)
 }
 
 func (c *counter) state() State {
@@ -98,7 +103,7 @@ func (c *counter) state() State {
 		NextShare: floorDiv(c.rights(c.cell+1, 0), c.ticks), Reset: c.resetAfter(),
 		Used:   ceilDiv(c.estimate(c.cell, c.elapsed), c.ticks),
 		Fading: c.before * quantity.Units(c.ticks-c.elapsed) / quantity.Units(c.ticks),
-		Free:   max(c.free(c.cell, c.elapsed), 0)}
+		Free:   max(c.free(c.cell, c.elapsed, Whole), 0)}
 }
 
 // resetAfter returns when the cell after the last one with use ends: use counts until then.
@@ -112,19 +117,21 @@ func (c *counter) resetAfter() int64 {
 	return 0
 }
 
-func (c *counter) fits(cost quantity.Units) bool { return cost <= c.free(c.cell, c.elapsed) }
+func (c *counter) fits(cost quantity.Units, part quantity.PPM) bool {
+	return cost <= c.free(c.cell, c.elapsed, part)
+}
 
 // retry looks for the first tick at which the cost fits. Within a cell only time passes, so the
 // room only grows and a binary search finds the tick.
-func (c *counter) retry(cost quantity.Units) int64 {
+func (c *counter) retry(cost quantity.Units, part quantity.PPM) int64 {
 	last := (c.Window - 1) / c.Tick
 	settled := max(c.Weighs(c.lastRow()), c.closed())
 	for k, from := c.cell, c.elapsed; ; k, from = k+1, 0 {
-		if cost <= c.free(k, last) {
+		if cost <= c.free(k, last, part) {
 			lo, hi := from, last
 			for lo < hi {
 				mid := (lo + hi) / 2
-				if cost <= c.free(k, mid) {
+				if cost <= c.free(k, mid, part) {
 					hi = mid
 				} else {
 					lo = mid + 1

@@ -147,8 +147,12 @@ kinds.sliding_window_counter = function()
     return 0
   end
 
-  -- rest returns what is left of S in cell k after e ticks.
-  function Counter:rest(k, e) return self:share(k, e) - self:estimate(k, e) end
+  -- rest returns what is left of S in cell k after e ticks, or of a part of its whole units.
+  function Counter:rest(k, e, part)
+    local share = self:share(k, e)
+    if part < WHOLE then share = portion(floor_div(share, self.h.ticks), part) * self.h.ticks end
+    return share - self:estimate(k, e)
+  end
 
   -- What is used counts until the next cell ends, what was used in the cell before until this one does.
   function Counter:state()
@@ -166,17 +170,20 @@ kinds.sliding_window_counter = function()
     return 0
   end
 
-  function Counter:fits(cost) return cost <= self.left end
+  function Counter:fits(cost, part)
+    if part >= WHOLE then return cost <= self.left end
+    return cost * self.h.ticks <= self:rest(self.h.cell, elapsed(self.h), part)
+  end
 
   -- narrow tells the ticks at which a loan begins to fade in cell k, or has faded, and returns between which of them
   -- there is enough room for the first time.
-  function Counter:narrow(k, lo, hi, need)
+  function Counter:narrow(k, lo, hi, need, part)
     local h = self.h
     for cell in pairs(h.cells) do
       local gone = h.ticks - floor_div((k - 1 - cell) * h.length - h.guard, h.tick)
       for _, e in ipairs(cell < k and {gone - h.ticks, gone} or nobody) do
         if e > lo and e < hi then
-          if self:rest(k, e) >= need then hi = e else lo = e end
+          if self:rest(k, e, part) >= need then hi = e else lo = e end
         end
       end
     end
@@ -187,15 +194,15 @@ kinds.sliding_window_counter = function()
   -- much as is needed. Within a cell only time passes, so the room only grows. Each try is where it would be enough if
   -- it grew in proportion between the two; the end that stayed twice counts half as far off, and each fifth try is in
   -- the middle.
-  function Counter:reaches(k, lo, hi, need)
-    lo, hi = self:narrow(k, lo, hi, need)
-    local lack, more, stayed, try = need - self:rest(k, lo), self:rest(k, hi) - need, 0, 0
+  function Counter:reaches(k, lo, hi, need, part)
+    lo, hi = self:narrow(k, lo, hi, need, part)
+    local lack, more, stayed, try = need - self:rest(k, lo, part), self:rest(k, hi, part) - need, 0, 0
     while hi - lo > 1 do
       local mid = lo + math.ceil(lack / (lack + more) * (hi - lo))
       try = try + 1
       if try % 5 == 0 then mid = floor_div(lo + hi, 2) end
       mid = math.min(math.max(mid, lo + 1), hi - 1)
-      local there = self:rest(k, mid) - need
+      local there = self:rest(k, mid, part) - need
       if there >= 0 then
         hi, more = mid, there
         if stayed < 0 then lack = lack / 2 end
@@ -209,14 +216,14 @@ kinds.sliding_window_counter = function()
     return hi
   end
 
-  function Counter:retry(cost)
+  function Counter:retry(cost, part)
     local h = self.h
     local last, settled = floor_div(h.length - 1, h.tick), math.max(weighs(h, h.last), closed(h))
     local k, lo, need = h.cell, elapsed(h), cost * h.ticks
     while true do
-      if need <= self:rest(k, last) then
+      if need <= self:rest(k, last, part) then
         local at = lo
-        if self:rest(k, lo) < need then at = self:reaches(k, lo, last, need) end
+        if self:rest(k, lo, part) < need then at = self:reaches(k, lo, last, need, part) end
         return k * h.length + at * h.tick - h.now
       end
       if k > h.cell + 1 and k * h.length >= settled then return -1 end
@@ -235,7 +242,7 @@ kinds.sliding_window_counter = function()
   -- slack returns what is left of S now, beyond kept units.
   function Counter:slack(kept)
     local h = self.h
-    return self:rest(h.cell, elapsed(h)) - math.min(kept, h.entitlement + borrowed(h, h.cell)) * h.ticks
+    return self:rest(h.cell, elapsed(h), WHOLE) - math.min(kept, h.entitlement + borrowed(h, h.cell)) * h.ticks
   end
 
   function Counter:spare(kept) return floor_div(self:slack(kept), self.h.ticks) end

@@ -95,10 +95,12 @@ func (l *log) staying() (units quantity.Units) {
 	return units
 }
 
-func (l *log) fits(cost quantity.Units) bool { return cost <= l.rights(l.now)-l.used }
+func (l *log) fits(cost quantity.Units, part quantity.PPM) bool {
+	return cost <= Portion(l.rights(l.now), part)-l.used
+}
 
 // retry tries each time at which S may change. Between those times, only entries leave the window.
-func (l *log) retry(cost quantity.Units) int64 {
+func (l *log) retry(cost quantity.Units, part quantity.PPM) int64 {
 	changes := []quantity.StoreTime{l.now, l.opens(l.cell + 1), l.opens(l.cell + 2)}
 	for cell := range l.rows {
 		changes = append(changes, l.Weighs(cell))
@@ -109,7 +111,7 @@ func (l *log) retry(cost quantity.Units) int64 {
 		if from < l.now {
 			continue
 		}
-		room := l.rights(from) - cost
+		room := Portion(l.rights(from), part) - cost
 		if room < 0 {
 			continue
 		}

@@ -352,7 +352,7 @@ kinds.sliding_window_log = function()
 
   function Log:free() return math.max(self.share - self.used, 0) end
 
-  function Log:fits(cost) return cost <= self.share - self.used end
+  function Log:fits(cost, part) return cost <= portion(self.share, part) - self.used end
 
   -- plan returns steps, the times from now on at which S may change, each with what S is then, until when, and how many
   -- units will have left the window just before that. Between them, entries leave the window.
@@ -372,14 +372,15 @@ kinds.sliding_window_log = function()
     return steps
   end
 
-  function Log:retry(cost)
+  function Log:retry(cost, part)
     local h, used, queue = self.h, self.used, self:pieces()
     if is_plain(h) then
-      if cost > self.share then return -1 end
-      return math.max(h.now, queue:falls(used - (self.share - cost))) - h.now
+      local share = portion(self.share, part)
+      if cost > share then return -1 end
+      return math.max(h.now, queue:falls(used - (share - cost))) - h.now
     end
     for _, step in ipairs(self:plan()) do
-      local room = step.share - cost
+      local room = portion(step.share, part) - cost
       if room >= 0 then
         local last = not step.til or step.til > h.now + h.window
         if not last then step.gone = step.gone or queue:gone(step.til - 1) end

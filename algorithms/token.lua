@@ -23,6 +23,16 @@ local function int(x)
   return string.format('%d', x)
 end
 
+-- portion returns a part of units, in millionths, rounded down. Units that are not above 0 stay as they are. No product is
+-- above 2^51.
+local WHOLE = 1000000
+local function portion(units, part)
+  if part >= WHOLE or units <= 0 then return units end
+  local rest = units % WHOLE
+  local more = rest * part
+  return (units - rest) / WHOLE * part + (more - more % WHOLE) / WHOLE
+end
+
 -- enter checks the guard and returns the store's time in microseconds, held by its high-water mark so that
 -- a clock stepping back cannot reopen a finished cell, and the time at which this generation was opened
 -- after a loss (0: nothing was lost), and how far the clock is behind that time. On failure it returns nil and the status to answer;

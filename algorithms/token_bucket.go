@@ -141,16 +141,23 @@ func (t *tokens) resetAfter() int64 {
 // free returns the whole tokens in the bucket; it may be negative after book.
 func (t *tokens) free() quantity.Units { return floorDiv(t.level, t.ticks) }
 
-func (t *tokens) fits(cost quantity.Units) bool { return t.open(t.cell) && cost <= t.free() }
+// withheld returns how many tokens a request of a part may not use in a cell.
+func (t *tokens) withheld(cell quantity.Cell, part quantity.PPM) quantity.Units {
+	return t.capacity(cell) - Portion(t.capacity(cell), part)
+}
+
+func (t *tokens) fits(cost quantity.Units, part quantity.PPM) bool {
+	return t.open(t.cell) && cost+t.withheld(t.cell, part) <= t.free()
+}
 
 // retry follows the level into the future until it is as high as the cost.
-func (t *tokens) retry(cost quantity.Units) int64 {
+func (t *tokens) retry(cost quantity.Units, part quantity.PPM) int64 {
 	level, found := t.level, int64(-1)
 	t.walk(max(t.at, t.tick), func(cell quantity.Cell, from, to int64, share quantity.Units) bool {
 		full := t.capacity(cell)
 		level = min(level, full*quantity.Units(t.ticks))
-		if cost <= full && t.open(cell) {
-			lack := max(cost*quantity.Units(t.ticks)-level, 0)
+		if least := cost + t.withheld(cell, part); least <= full && t.open(cell) {
+			lack := max(least*quantity.Units(t.ticks)-level, 0)
 			when := from + ceilDiv(int64(lack), int64(max(share, 1)))
 			if (lack == 0 || share > 0) && (to < 0 || when < to) {
 				found = when

@@ -114,20 +114,28 @@ kinds.token_bucket = function()
     end
   end
 
-  function Tokens:fits(cost)
+  -- withheld returns how many tokens a request of a part may not use in a cell.
+  function Tokens:withheld(cell, part)
+    if part >= WHOLE then return 0 end
+    local full = self:capacity(cell)
+    return full - portion(full, part)
+  end
+
+  function Tokens:fits(cost, part)
     local h = self.h
-    return cost * h.ticks <= self.level and (h.lost_at == 0 or is_open(h, h.cell))
+    return (cost + self:withheld(h.cell, part)) * h.ticks <= self.level and (h.lost_at == 0 or is_open(h, h.cell))
   end
 
   -- retry follows the level until it is as high as the cost.
-  function Tokens:retry(cost)
+  function Tokens:retry(cost, part)
     local h, have, from = self.h, self.level, self.at
     while true do
       local cell, to, share = self:stretch(from)
       local full = self:capacity(cell)
       have = math.min(have, full * h.ticks)
-      if cost <= full and is_open(h, cell) then
-        local lack = math.max(cost * h.ticks - have, 0)
+      local least = cost + self:withheld(cell, part)
+      if least <= full and is_open(h, cell) then
+        local lack = math.max(least * h.ticks - have, 0)
         local found = from + ceil_div(lack, math.max(share, 1))
         if (lack == 0 or share > 0) and (not to or found < to) then return self:wait(found) end
       end

@@ -182,7 +182,8 @@ func (w *Twin) Decide(t quantity.StoreTime, c Decide) Decided {
 	}
 	d := Decided{Head: head, TooOften: again}
 	if slices.ContainsFunc(c.Costs,
-		func(cost quantity.Units) bool { return cost < c.leastCost() || cost > MaxUnits }) {
+		func(cost quantity.Units) bool { return cost < c.leastCost() || cost > MaxUnits }) ||
+		slices.ContainsFunc(c.Parts, func(part quantity.PPM) bool { return part < 1 || part > Whole }) {
 		return Decided{Head: Head{Status: StatusImplausible, Now: now}}
 	}
 	for n := range c.requests() {
@@ -230,8 +231,8 @@ func answer(open []limiter, c *Decide, request int, lag int64) Answer {
 		if target.Alternative {
 			alternatives++
 		}
-		if cost := c.Cost(request, i); !(target.Always && cost > 0) && !l.fits(max(cost, 1)) {
-			a.Verdicts[i].Retry = l.retry(max(cost, 1))
+		if cost := c.Cost(request, i); !(target.Always && cost > 0) && !l.fits(max(cost, 1), c.Part(request, i)) {
+			a.Verdicts[i].Retry = l.retry(max(cost, 1), c.Part(request, i))
 			a.Admitted = a.Admitted && (target.Shadow || target.Alternative)
 			if target.Alternative {
 				full++
@@ -248,7 +249,7 @@ func answer(open []limiter, c *Decide, request int, lag int64) Answer {
 		case c.Buckets[i].Always:
 			v.Owed = max(cost-max(l.state().Free, 0), 0)
 			if l.charge(cost, c.Buckets[i].MostOwed); v.Owed > 0 {
-				v.Retry = l.retry(1)
+				v.Retry = l.retry(1, Whole)
 			}
 		case a.Admitted && v.Retry == 0:
 			v.Delay = l.take(cost)

@@ -50,6 +50,8 @@ type Decision struct {
 	Repeated    bool     // decided before, under the same Request.ID; not charged now
 	FromMemory  bool     // the client decided by itself
 	Owed        int64    // of Report: what did not fit, and is charged all the same
+	Class       string   // that the request has under Limit; empty: none
+	Kept        int64    // units that are free beside Remaining, kept for classes with a larger part
 	// Unreachable is whether no node could be asked: Options.OnUnreachable decided. Then only
 	// Allowed, RetryAfter and Reason are set too. The reason is REASON_STORE_FAILURE_ALLOWED for
 	// Allow, REASON_STORE_FAILURE for Deny and REASON_STORE_FAILURE_LOCAL for Local.
@@ -76,6 +78,8 @@ type LimitState struct {
 	Share       int64         // units of the cell that the region holds
 	Degraded    bool          // as in Decision
 	Owed        int64         // as in Decision
+	Class       string        // as in Decision
+	Kept        int64         // as in Decision
 }
 
 // Check asks a node about a request. The error is a gRPC status, wrapped. If no node can be asked
@@ -175,7 +179,7 @@ func decisionOf(m *quotadv1.Decision) Decision {
 		Delay: m.GetDelay().AsDuration(), Cell: m.GetCell(), AtUs: m.GetAtUs(),
 		Entitlement: m.GetEntitlement(), Share: m.GetShare(), Node: m.GetNode(),
 		Region: m.GetRegion(), Degraded: m.GetDegraded(), Shadowed: m.GetShadowed(),
-		Receipt: m.GetReceipt(), Repeated: m.GetRepeated(), Epoch: m.GetEpoch(), Owed: m.GetOwed(),
+		Receipt: m.GetReceipt(), Repeated: m.GetRepeated(), Epoch: m.GetEpoch(), Owed: m.GetOwed(), Class: m.GetClass(), Kept: m.GetKept(),
 		Limits: limitStates(m.GetLimits())}
 }
 
@@ -190,7 +194,7 @@ func limitStates(all []*quotadv1.LimitState) []LimitState {
 			Admits: m.GetAdmits(), Shadow: m.GetShadow(), Counted: m.Remaining != nil,
 			Remaining: m.GetRemaining(), ResetAfter: m.GetResetAfter().AsDuration(),
 			RetryAfter: m.GetRetryAfter().AsDuration(), Entitlement: m.GetEntitlement(),
-			Share: m.GetShare(), Degraded: m.GetDegraded(), Owed: m.GetOwed()}
+			Share: m.GetShare(), Degraded: m.GetDegraded(), Owed: m.GetOwed(), Class: m.GetClass(), Kept: m.GetKept()}
 	}
 	return states
 }

@@ -115,6 +115,8 @@ func (l *Limit) unassignable() (problem, mend string) {
 		return "an alternative limit is judged together with others, which an Envoy alone cannot do", "remove assign, or alternative"
 	case l.Charge == ChargeAlways:
 		return "an Envoy that admits by itself knows nothing of what the limit owes", "remove assign, or charge"
+	case l.Classes != nil:
+		return "an Envoy that admits by itself knows nothing of a request's class", "remove assign, or classes"
 	case len(l.Entries) > 1:
 		return "a bucket id of Envoy has no order, and entries have one", "write key and match in place of entries"
 	case l.LocalReserve > 0:

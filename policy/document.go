@@ -164,6 +164,9 @@ type Limit struct {
 	// SettleWithin is how long after a decision its charge may be settled by what was used (package
 	// receipts), MinSettle to MaxSettle.
 	SettleWithin time.Duration
+	// Classes says which requests go first; nil: none. Never with a LeakyBucket, Prefetch, Assign
+	// or Home.
+	Classes *Classes
 	// Assign says how Envoys may be assigned parts of the limit; nil: they may not.
 	Assign *Assign
 

@@ -60,7 +60,10 @@ func (d *domain) addPaths(limits []*Limit) (others []*Limit) {
 		if l.Entries == nil {
 			others = append(others, l)
 		} else {
-			d.add(l.Entries).limit = l
+			if d.paths == nil {
+				d.paths = &paths{}
+			}
+			d.paths.addLimit(l)
 		}
 	}
 	return others

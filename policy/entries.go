@@ -299,9 +299,36 @@ func checkPaths(entries []source, exempt []Exemption) {
 		}
 		paths[path] = e.String()
 	}
+	checkPassedOver(entries, exempt)
 	for _, e := range entries {
 		if e.Entries == nil && names[limitName{e.Domain, e.Name}] {
 			e.object.At("name").Fail("a limit with entries has this name", "give each a name of its own")
+		}
+	}
+}
+
+// checkPassedOver refuses a path that leads one step further than that of a limit with classes, by
+// the descriptor that says the class: nobody would ever get there.
+func checkPassedOver(entries []source, exempt []Exemption) {
+	further := map[string]string{}
+	note := func(domain string, path []Entry, by string) {
+		if last := len(path) - 1; last > 0 {
+			further[domain+": "+formatEntries(path[:last])+" "+path[last].Name] = by
+		}
+	}
+	for _, e := range exempt {
+		note(e.Domain, e.Entries, "an exemption")
+	}
+	for _, e := range entries {
+		note(e.Domain, e.Entries, e.String())
+	}
+	for _, e := range entries {
+		if e.Entries == nil || e.Classes == nil {
+			continue
+		}
+		if other := further[e.Domain+": "+formatEntries(e.Entries)+" "+e.Classes.By]; other != "" {
+			e.object.At("classes").Fail(fmt.Sprintf("%s says the class, and is passed over in matching, so %s would never apply", e.Classes.By, other),
+				"give the class another descriptor, or remove classes")
 		}
 	}
 }

@@ -15,6 +15,8 @@ type Explained struct {
 	Applies bool
 	// Bucket is that of the request, if the entry applies.
 	Bucket BucketID
+	// Class is that of the request, if the entry applies and has classes.
+	Class Class
 	// Lacks holds what keeps the entry from applying, each in words.
 	Lacks []string
 }
@@ -64,6 +66,11 @@ func (d *Document) Explain(domain string, list []KeyValue, ordered bool) (e Expl
 			continue
 		}
 		one := Explained{Limit: l, Applies: slices.Contains(applies, l)}
+		if one.Applies && l.Classes != nil {
+			if one.Class, _ = l.ClassOf(descriptors); ordered {
+				one.Class, _ = l.ClassOfList(list)
+			}
+		}
 		switch {
 		case one.Applies && ordered:
 			one.Bucket = BucketID(l.AppendBucketOf(nil, list))
@@ -107,6 +114,9 @@ func (l *Limit) lacks(descriptors map[string]string) (all []string) {
 // lacksInMap returns what a map lacks for the entry's path, whose order does not matter then.
 func (l *Limit) lacksInMap(descriptors map[string]string) (all []string) {
 	names := occurrences(l.Entries)
+	if l.Classes != nil {
+		names = append(names, l.Classes.By)
+	}
 	for i, e := range l.Entries {
 		value, given := descriptors[names[i]]
 		switch {
@@ -129,6 +139,9 @@ func (l *Limit) lacksInMap(descriptors map[string]string) (all []string) {
 
 // lacksInList returns what a list lacks for the entry's path.
 func (l *Limit) lacksInList(list []KeyValue) (all []string) {
+	if n := len(l.Entries); len(list) == n+1 && l.Classes.passes(list[n].Name) {
+		list = list[:n]
+	}
 	for i, e := range l.Entries {
 		switch {
 		case i >= len(list):
@@ -161,6 +174,9 @@ func (e Explanation) Unused(list []KeyValue) (all []string) {
 	var known []string
 	for _, one := range e.Limits {
 		known = append(known, one.Limit.Key...)
+		if one.Limit.Classes != nil {
+			known = append(known, one.Limit.Classes.By)
+		}
 		for _, c := range one.Limit.Match {
 			known = append(known, c.Name)
 		}

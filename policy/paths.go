@@ -8,9 +8,9 @@ import (
 // paths holds the limits with entries of one domain, and the exemptions, as a tree. A list of
 // descriptors walks it from the root and never goes back: at each step the entry with its name and
 // value leads on; if there is none, the first in the document whose pattern it fits; if there is
-// none, the one with its name and any value. What stands where the walk ends applies, if
-// it ends with the list. That is how envoyproxy/ratelimit matches, so that its configurations mean
-// the same here.
+// none, the one with its name and any value. What stands where the walk ends applies, if it ends
+// with the list. That is how envoyproxy/ratelimit matches, so that its configurations mean the same
+// here. A descriptor behind a path that says the class of a limit with classes is passed over.
 type paths struct {
 	root step
 	// orders holds, by their sorted names, in which orders paths have these names.
@@ -37,9 +37,15 @@ func (p *paths) add(all []Entry) *step {
 	for i, e := range all {
 		at, names[i] = at.on(e), e.Name
 	}
+	p.order(names)
+	return at
+}
+
+// order notes an order of names, in which a map is taken.
+func (p *paths) order(names []string) {
 	sorted := slices.Sorted(slices.Values(names))
 	if len(slices.Compact(slices.Clone(sorted))) < len(names) {
-		return at // a map cannot have a name twice
+		return // a map cannot have a name twice
 	}
 	if p.orders == nil {
 		p.orders = map[string][][]string{}
@@ -48,7 +54,19 @@ func (p *paths) add(all []Entry) *step {
 	if !slices.ContainsFunc(p.orders[set], func(o []string) bool { return slices.Equal(o, names) }) {
 		p.orders[set] = append(p.orders[set], names)
 	}
-	return at
+}
+
+// addLimit adds the path of a limit. A map may have the descriptor that says the class besides.
+func (p *paths) addLimit(l *Limit) {
+	p.add(l.Entries).limit = l
+	if l.Classes == nil {
+		return
+	}
+	var names []string
+	for _, e := range l.Entries {
+		names = append(names, e.Name)
+	}
+	p.order(append(names, l.Classes.By))
 }
 
 // on returns the step to which an entry leads, which it makes if there is none.
@@ -98,13 +116,19 @@ func (s *step) next(d KeyValue) *step {
 // walk returns the step at which a list of descriptors ends, or nil.
 func (p *paths) walk(list []KeyValue) *step {
 	at := &p.root
-	for _, d := range list {
+	for i, d := range list {
+		if i == len(list)-1 && at.passes(d.Name) {
+			return at
+		}
 		if at = at.next(d); at == nil {
 			return nil
 		}
 	}
 	return at
 }
+
+// passes reports whether the last descriptor says the class of the limit of a path that ends here.
+func (s *step) passes(name string) bool { return s.limit != nil && s.limit.Classes.passes(name) }
 
 // walkMap returns the steps at which a map of descriptors ends. A map has no order: it is taken in
 // each order in which the document has these names.
@@ -120,7 +144,10 @@ func (p *paths) walkMap(descriptors map[string]string) (ends []*step) {
 	slices.Sort(names)
 	for _, order := range p.orders[strings.Join(names, "\x00")] {
 		at := &p.root
-		for _, name := range order {
+		for i, name := range order {
+			if i == len(order)-1 && at.passes(name) {
+				break
+			}
 			if at = at.next(KeyValue{name, descriptors[name]}); at == nil {
 				break
 			}

@@ -57,6 +57,7 @@ var settings = []setting{
 		func(l *Limit) *bool { return &l.Alternative }),
 	settingOf("charge", codedApart, ChargeAdmitted, oneOf(ChargeAdmitted, ChargeAlways),
 		func(l *Limit) *Charge { return &l.Charge }),
+	settingOf("classes", codedApart, nil, readClasses, func(l *Limit) **Classes { return &l.Classes }),
 }
 
 func settingOf[T any](name string, c coding, usual T, read func(strictyaml.Value) T, of func(*Limit) *T) setting {
@@ -127,6 +128,9 @@ func readSettings(o strictyaml.Object, l *Limit) {
 	}
 	if l.Consistency == Prefetch {
 		checkPrefetch(o.At("consistency"), l)
+	}
+	if l.Classes != nil && l.Algorithm != "" && l.entitled() > 0 && l.Limit > 0 && (l.Burst > 0 || !l.Algorithm.Bucket()) {
+		checkClasses(o.At("classes"), l)
 	}
 	readDebt(o, l)
 	l.SettleWithin = strictyaml.Optional(o, "settle_within", l.usualSettle(), readSettle)

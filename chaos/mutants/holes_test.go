@@ -38,6 +38,10 @@ var holes = []hole{
 	{group: "owed", name: "charge that is swallowed"},
 	{group: "owed", name: "refill lent below zero"},
 
+	{group: "classes", name: "batch taking the last unit"},
+	{group: "classes", name: "a class's denial remembered for all"},
+	{group: "classes", name: "demand of a class that may not use more"},
+
 	{group: "time", name: "step back reopening a cell"},
 	{group: "time", name: "step forward expiring the ledger, then back"},
 	{group: "time", name: "mark poisoned by a far future"},

@@ -61,6 +61,13 @@ type Answer struct {
 	// Degraded is set when the decision was taken while a region of the limit
 	// was out of touch. It is reported, not judged.
 	Degraded bool
+	// Part is the part of Share, in millionths, that the request's class may use, all use counted.
+	// 0: all, or the caller knows of something that makes that untrue, such as units that were
+	// given back.
+	Part int64
+	// Elsewhere says that it was decided without the region's store, which counts it later or
+	// never.
+	Elsewhere bool
 }
 
 // DefaultSettle is used if Limit.Settle is 0.

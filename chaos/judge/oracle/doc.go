@@ -42,6 +42,12 @@
 // is, whether it remains without the unknown outcomes: [Verdict.Holds] counts every violation,
 // [Verdict.Proven] only the certain ones.
 //
+// # Classes
+//
+// Where a limit has classes ([Answer.Part]), an admitted request is held to the part that its class
+// may use of the share that its region claims, by all that the region was seen to admit
+// (classes.go).
+//
 // # False denials
 //
 // The pooled oracle is one limiter that owns the whole limit and needs no network. It is offered

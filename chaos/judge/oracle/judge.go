@@ -36,6 +36,9 @@ type Judge struct {
 	duplicates int
 	unchecked  int
 	dishonest  []Violation
+	used       map[regionBucket]*used
+	// classes counts the answers whose class was judged, exceeded those that were above it.
+	classes, exceeded int
 }
 
 // nodeID names a node. Nodes of two regions may have the same name.
@@ -96,6 +99,7 @@ func (j *Judge) Record(a Answer) {
 	} else {
 		j.checkPlace(a)
 		j.checkSequence(a)
+		j.checkClass(a)
 		b.ceiling.answered(a, admitted(a))
 		// A store time that cannot be true must not hold up the replay.
 		at = min(max(at, a.Sent.UnixMicro()-j.slack), a.Seen.UnixMicro()+j.slack)

@@ -46,6 +46,9 @@ type Verdict struct {
 	// Misplaced counts answers whose cell or store time cannot be true, and answers that cannot be
 	// judged. Duplicates counts sequence numbers that were used again.
 	Misplaced, Duplicates int
+	// Classes counts the admitted answers whose class was judged, ClassesOver those that were above
+	// what it may use of the region's share.
+	Classes, ClassesOver int
 	// Unchecked counts answers whose sequence number was too low to tell whether it is a duplicate.
 	// Late counts answers replayed out of order. Neither fails the verdict, but Late makes the
 	// false denials inexact.
@@ -67,7 +70,7 @@ func (v Verdict) Proven() bool {
 	return v.CellsProvenOver > 0 || !v.honest()
 }
 
-func (v Verdict) honest() bool { return v.Misplaced == 0 && v.Duplicates == 0 }
+func (v Verdict) honest() bool { return v.Misplaced == 0 && v.Duplicates == 0 && v.ClassesOver == 0 }
 
 // String returns the verdict in one line.
 func (v Verdict) String() string {
@@ -75,6 +78,8 @@ func (v Verdict) String() string {
 	switch {
 	case v.CellsProvenOver > 0:
 		word = "CEILING BROKEN"
+	case v.ClassesOver > 0:
+		word = "CLASSES BROKEN"
 	case !v.honest():
 		word = "ANSWERS NOT BELIEVABLE"
 	case v.CellsOver > 0:
@@ -109,6 +114,7 @@ func (j *Judge) Verdict() Verdict {
 		Misplaced:  j.misplaced,
 		Duplicates: j.duplicates,
 		Unchecked:  j.unchecked,
+		Classes:    j.classes, ClassesOver: j.exceeded,
 	}
 	var over []excess
 	for _, name := range slices.Sorted(maps.Keys(j.buckets)) {

@@ -50,6 +50,7 @@ func main() {
 	flag.BoolVar(&h.Envoys, "envoys", false, "Envoys are assigned parts of the only limit")
 	flag.BoolVar(&h.Varied, "varied", false, "limits say what the other draws leave out, charges are settled, and buckets reset")
 	flag.BoolVar(&h.Owing, "owing", false, "limits are charged costs that are known only afterwards")
+	flag.BoolVar(&h.Classes, "classes", false, "limits have classes, and requests of them")
 	flag.BoolVar(&h.Prefetch, "prefetch", false, "nodes hold units of most limits that allow it")
 	flag.BoolVar(&h.Calendar, "calendar", false, "fixed windows count by the calendar")
 	flag.BoolVar(&h.Spanning, "spanning", false, "requests span shards, and calls have several requests")

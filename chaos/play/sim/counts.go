@@ -16,6 +16,7 @@ type Counts struct {
 	// denied by a denial that the node remembered.
 	Spent, Remembered int64
 	Owed              int64 // units that did not fit of costs that are known only afterwards
+	Classed           int64 // admitted requests that the judge held to a class of less than all
 	Proxied           int64 // requests that Envoys admitted by themselves
 	Messages          int64 // between regions, without hints
 	Traded            int64 // messages with asks or grants
@@ -71,6 +72,7 @@ func (c *Counts) Add(o *Counts) {
 	c.Spent += o.Spent
 	c.Remembered += o.Remembered
 	c.Owed += o.Owed
+	c.Classed += o.Classed
 	c.Proxied += o.Proxied
 	c.Messages += o.Messages
 	c.Bytes += o.Bytes

@@ -59,6 +59,9 @@
 // The varied draw (Config.Varied, quotad simulate --varied; varied.go) has limits say what the
 // others leave out, settles charges of all kinds, and resets buckets.
 //
+// The draw with classes (Config.Classes, quotad simulate --classes; classes.go) has limits say
+// which requests go first, and requests of their classes, of none, and of one that no limit has.
+//
 // The draw of documents (Config.Documents, quotad simulate --documents; changes.go, edits.go) plays an
 // operator who edits the limits document: numbers and weights, limits that are taken out, put back,
 // added, renamed and moved, regions that are fenced, return, are removed and join. Half of the plans
@@ -85,6 +88,8 @@
 //	lanes         a request waits for its store no longer than its node has round trips under way to the
 //	              servers that the request is for; if those answer, it is decided with them
 //	shadow        a shadow limit never denies
+//	classes       a request of a class is admitted only while all use fits into the class's part of
+//	              what its region holds, as package oracle judges it of windows
 //	once          a request with a request_id is charged once
 //	refund        a charge is given back once
 //	documents     a node that worked under a document does not go back to an older one

@@ -30,6 +30,7 @@ type Config struct {
 	Varied    bool            // have limits say what the other draws leave out, see varied.go
 	Envoys    bool            // have token buckets alone, of which Envoys are assigned parts
 	Owing     bool            // have limits be charged costs that are known only afterwards
+	Classes   bool            // have limits with classes, and requests of them
 	Busy      bool            // have stores take time, and more asked of them than they can decide
 	Calendar  bool            // have fixed windows count by the calendar of a time zone
 	Only      []int           // IDs of the acts to keep; nil: all
@@ -86,6 +87,9 @@ func Draw(seed uint64, c Config) *Plan {
 	}
 	if c.Owing {
 		owe(p)
+	}
+	if c.Classes {
+		classify(p)
 	}
 	if c.Spanning {
 		spread(p)

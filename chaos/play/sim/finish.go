@@ -226,6 +226,10 @@ func (w *world) checkJudge(b *bucket) {
 	if v.Misplaced > 0 || v.Duplicates > 0 {
 		w.breaks("answers", "limit %s key %d: %v: %v", b.limit.policy.Name, b.key, v, v.Violations)
 	}
+	if v.ClassesOver > 0 {
+		w.breaks("classes", "limit %s key %d (%s): %d of %d requests of classes were admitted above what they may use: %v",
+			b.limit.policy.Name, b.key, b.limit.kind(), v.ClassesOver, v.Classes, v.Violations[len(v.Violations)-1])
+	}
 	if b.refunded {
 		return
 	}

@@ -10,11 +10,12 @@ import (
 
 // offering is an act of load in progress.
 type offering struct {
-	w      *world
-	act    Act
-	random *rand.Rand
-	until  int64
-	sent   int
+	w       *world
+	act     Act
+	random  *rand.Rand
+	until   int64
+	sent    int
+	classes *rand.Rand // of requests; nil: none was sent yet
 }
 
 // offer begins an act of load.
@@ -114,6 +115,7 @@ func (o *offering) request(r *region, key int) (*node, *request) {
 	}
 	rq := &request{q: w.question(l.policy.Domain, key)}
 	rq.q.Cost = o.cost()
+	o.class(rq)
 	if o.act.Do == Flood {
 		o.flooded(rq)
 	}

@@ -26,6 +26,8 @@ type Plan struct {
 	// Refunds has some requests refunded. Fixed windows are then judged by what they admitted less
 	// what they gave back; of other kinds what was given back may be admitted once more.
 	Refunds bool
+	// Classes has requests say a class.
+	Classes bool
 	// Began is the wall clock's time at the start, before Into, µs since 1970; 0: that of every
 	// run.
 	Began int64

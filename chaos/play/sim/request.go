@@ -219,6 +219,7 @@ func (n *node) judge(rq *request, b *bucket, d admit.Decision) {
 		return
 	}
 	a := n.answerOf(rq, b, d)
+	n.judgesClass(rq, b, &a, d)
 	late := n.spendsLate(b, &a, d)
 	if d.Allowed {
 		n.noteAdmitted(b, a, d)

@@ -83,6 +83,7 @@ const (
 	forServers
 	forRolls
 	forOwing
+	forClasses
 )
 
 // newWorld returns the world of a plan before anything has happened.

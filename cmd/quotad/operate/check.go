@@ -133,6 +133,13 @@ func (d decision) print(w io.Writer, asked bool) error {
 	if d.Remaining != nil {
 		show.Row(t, "remaining", "%d", *d.Remaining)
 	}
+	if d.Class != "" {
+		kept := ""
+		if d.Kept > 0 {
+			kept = fmt.Sprintf("; %s kept for classes with a larger part", show.Counted(int(d.Kept), "free unit"))
+		}
+		show.Row(t, "class", "%s%s", show.Name(d.Class), kept)
+	}
 	if d.Share != nil && d.Entitlement != nil {
 		show.Row(t, "share", "%d, fixed split %d", *d.Share, *d.Entitlement)
 	}

@@ -129,8 +129,21 @@ func (e explanation) print(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	e.printClasses(w)
 	e.printMemory(w)
 	return e.printEnvoys(w)
+}
+
+// printClasses says what each class may use in each region.
+func (e explanation) printClasses(w io.Writer) {
+	for _, r := range e.Regions {
+		for i, c := range r.GetClasses().GetAll() {
+			if i == 0 {
+				fmt.Fprintf(w, "\nClasses by %s in %s:\n", show.Name(r.Classes.By), show.Name(r.Region))
+			}
+			fmt.Fprintf(w, "  %s may use up to %d, %d free\n", show.Name(c.Class), c.MayUse, c.Free)
+		}
+	}
 }
 
 // owes returns a cell of the column of what regions owe, which limits have that are charged always.

@@ -1069,7 +1069,9 @@ type BucketInRegion struct {
 	// What they told them; absent: nothing.
 	Envoys []*EnvoyView `protobuf:"bytes,18,rep,name=envoys,proto3" json:"envoys,omitempty"`
 	// What the bucket owes there. Absent unless the limit says charge: always.
-	Owed          *int64 `protobuf:"varint,19,opt,name=owed,proto3,oneof" json:"owed,omitempty"`
+	Owed *int64 `protobuf:"varint,19,opt,name=owed,proto3,oneof" json:"owed,omitempty"`
+	// What each class may use there; absent: the limit has no classes.
+	Classes       *ClassRooms `protobuf:"bytes,20,opt,name=classes,proto3" json:"classes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1235,6 +1237,13 @@ func (x *BucketInRegion) GetOwed() int64 {
 		return *x.Owed
 	}
 	return 0
+}
+
+func (x *BucketInRegion) GetClasses() *ClassRooms {
+	if x != nil {
+		return x.Classes
+	}
+	return nil
 }
 
 // BucketNow is what a request of one unit would be told.
@@ -2072,7 +2081,7 @@ const file_quotad_v1_overview_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\f\n" +
 	"\n" +
 	"_algorithmB\a\n" +
-	"\x05_owed\"\xb9\x05\n" +
+	"\x05_owed\"\xea\x05\n" +
 	"\x0eBucketInRegion\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x14\n" +
@@ -2093,7 +2102,8 @@ const file_quotad_v1_overview_proto_rawDesc = "" +
 	"\x0fremember_denial\x18\x10 \x03(\tR\x0erememberDenial\x12\x1f\n" +
 	"\bassigned\x18\x11 \x01(\x03H\x01R\bassigned\x88\x01\x01\x12,\n" +
 	"\x06envoys\x18\x12 \x03(\v2\x14.quotad.v1.EnvoyViewR\x06envoys\x12\x17\n" +
-	"\x04owed\x18\x13 \x01(\x03H\x02R\x04owed\x88\x01\x01B\n" +
+	"\x04owed\x18\x13 \x01(\x03H\x02R\x04owed\x88\x01\x01\x12/\n" +
+	"\aclasses\x18\x14 \x01(\v2\x15.quotad.v1.ClassRoomsR\aclassesB\n" +
 	"\n" +
 	"\b_problemB\v\n" +
 	"\t_assignedB\a\n" +
@@ -2207,9 +2217,10 @@ var file_quotad_v1_overview_proto_goTypes = []any{
 	(*durationpb.Duration)(nil),   // 25: google.protobuf.Duration
 	(*StatusResponse)(nil),        // 26: quotad.v1.StatusResponse
 	(*Rights)(nil),                // 27: quotad.v1.Rights
-	(Reason)(0),                   // 28: quotad.v1.Reason
-	(*BucketResponse)(nil),        // 29: quotad.v1.BucketResponse
-	(*Decision)(nil),              // 30: quotad.v1.Decision
+	(*ClassRooms)(nil),            // 28: quotad.v1.ClassRooms
+	(Reason)(0),                   // 29: quotad.v1.Reason
+	(*BucketResponse)(nil),        // 30: quotad.v1.BucketResponse
+	(*Decision)(nil),              // 31: quotad.v1.Decision
 }
 var file_quotad_v1_overview_proto_depIdxs = []int32{
 	23, // 0: quotad.v1.OverviewResponse.at:type_name -> google.protobuf.Timestamp
@@ -2241,29 +2252,30 @@ var file_quotad_v1_overview_proto_depIdxs = []int32{
 	14, // 26: quotad.v1.BucketInRegion.degraded:type_name -> quotad.v1.DegradedTowards
 	23, // 27: quotad.v1.BucketInRegion.closed_until:type_name -> google.protobuf.Timestamp
 	12, // 28: quotad.v1.BucketInRegion.envoys:type_name -> quotad.v1.EnvoyView
-	28, // 29: quotad.v1.BucketNow.reason:type_name -> quotad.v1.Reason
-	25, // 30: quotad.v1.BucketNow.reset_after:type_name -> google.protobuf.Duration
-	25, // 31: quotad.v1.BucketNow.retry_after:type_name -> google.protobuf.Duration
-	29, // 32: quotad.v1.BucketView.ledger:type_name -> quotad.v1.BucketResponse
-	30, // 33: quotad.v1.BucketView.now:type_name -> quotad.v1.Decision
-	13, // 34: quotad.v1.BucketView.last:type_name -> quotad.v1.LastRequest
-	14, // 35: quotad.v1.BucketView.degraded:type_name -> quotad.v1.DegradedTowards
-	23, // 36: quotad.v1.BucketView.closed_until:type_name -> google.protobuf.Timestamp
-	12, // 37: quotad.v1.BucketView.envoys:type_name -> quotad.v1.EnvoyView
-	25, // 38: quotad.v1.EnvoyView.left:type_name -> google.protobuf.Duration
-	23, // 39: quotad.v1.LastRequest.at:type_name -> google.protobuf.Timestamp
-	28, // 40: quotad.v1.LastRequest.reason:type_name -> quotad.v1.Reason
-	23, // 41: quotad.v1.DegradedTowards.since:type_name -> google.protobuf.Timestamp
-	3,  // 42: quotad.v1.View.node:type_name -> quotad.v1.NodeView
-	11, // 43: quotad.v1.View.buckets:type_name -> quotad.v1.BucketView
-	18, // 44: quotad.v1.ListBucketsResponse.buckets:type_name -> quotad.v1.ListedBucket
-	22, // 45: quotad.v1.ListedBucket.descriptors:type_name -> quotad.v1.ListedBucket.DescriptorsEntry
-	13, // 46: quotad.v1.ListedBucket.last:type_name -> quotad.v1.LastRequest
-	47, // [47:47] is the sub-list for method output_type
-	47, // [47:47] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	28, // 29: quotad.v1.BucketInRegion.classes:type_name -> quotad.v1.ClassRooms
+	29, // 30: quotad.v1.BucketNow.reason:type_name -> quotad.v1.Reason
+	25, // 31: quotad.v1.BucketNow.reset_after:type_name -> google.protobuf.Duration
+	25, // 32: quotad.v1.BucketNow.retry_after:type_name -> google.protobuf.Duration
+	30, // 33: quotad.v1.BucketView.ledger:type_name -> quotad.v1.BucketResponse
+	31, // 34: quotad.v1.BucketView.now:type_name -> quotad.v1.Decision
+	13, // 35: quotad.v1.BucketView.last:type_name -> quotad.v1.LastRequest
+	14, // 36: quotad.v1.BucketView.degraded:type_name -> quotad.v1.DegradedTowards
+	23, // 37: quotad.v1.BucketView.closed_until:type_name -> google.protobuf.Timestamp
+	12, // 38: quotad.v1.BucketView.envoys:type_name -> quotad.v1.EnvoyView
+	25, // 39: quotad.v1.EnvoyView.left:type_name -> google.protobuf.Duration
+	23, // 40: quotad.v1.LastRequest.at:type_name -> google.protobuf.Timestamp
+	29, // 41: quotad.v1.LastRequest.reason:type_name -> quotad.v1.Reason
+	23, // 42: quotad.v1.DegradedTowards.since:type_name -> google.protobuf.Timestamp
+	3,  // 43: quotad.v1.View.node:type_name -> quotad.v1.NodeView
+	11, // 44: quotad.v1.View.buckets:type_name -> quotad.v1.BucketView
+	18, // 45: quotad.v1.ListBucketsResponse.buckets:type_name -> quotad.v1.ListedBucket
+	22, // 46: quotad.v1.ListedBucket.descriptors:type_name -> quotad.v1.ListedBucket.DescriptorsEntry
+	13, // 47: quotad.v1.ListedBucket.last:type_name -> quotad.v1.LastRequest
+	48, // [48:48] is the sub-list for method output_type
+	48, // [48:48] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_quotad_v1_overview_proto_init() }

@@ -622,7 +622,11 @@ type Decision struct {
 	// admitted nor denied it. Do with it as with a node that cannot be reached. A single request gets UNAVAILABLE instead.
 	Undecided bool `protobuf:"varint,25,opt,name=undecided,proto3" json:"undecided,omitempty"`
 	// Of Report: the part of the cost that did not fit, of the limit of which that is most. It is charged.
-	Owed          int64 `protobuf:"varint,26,opt,name=owed,proto3" json:"owed,omitempty"`
+	Owed int64 `protobuf:"varint,26,opt,name=owed,proto3" json:"owed,omitempty"`
+	// The class that the request has under this limit (classes); empty: none. Remaining is then what still fits of this class.
+	Class string `protobuf:"bytes,27,opt,name=class,proto3" json:"class,omitempty"`
+	// Units that are free beside remaining, and kept for classes with a larger part.
+	Kept          int64 `protobuf:"varint,28,opt,name=kept,proto3" json:"kept,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -839,6 +843,20 @@ func (x *Decision) GetOwed() int64 {
 	return 0
 }
 
+func (x *Decision) GetClass() string {
+	if x != nil {
+		return x.Class
+	}
+	return ""
+}
+
+func (x *Decision) GetKept() int64 {
+	if x != nil {
+		return x.Kept
+	}
+	return 0
+}
+
 // LimitState is what one of several limits said of a request.
 type LimitState struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -865,7 +883,11 @@ type LimitState struct {
 	// A region of the limit has not answered this node for over 3 s.
 	Degraded bool `protobuf:"varint,12,opt,name=degraded,proto3" json:"degraded,omitempty"`
 	// As in Decision.
-	Owed          int64 `protobuf:"varint,13,opt,name=owed,proto3" json:"owed,omitempty"`
+	Owed int64 `protobuf:"varint,13,opt,name=owed,proto3" json:"owed,omitempty"`
+	// As in Decision.
+	Class string `protobuf:"bytes,14,opt,name=class,proto3" json:"class,omitempty"`
+	// As in Decision.
+	Kept          int64 `protobuf:"varint,15,opt,name=kept,proto3" json:"kept,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -987,6 +1009,20 @@ func (x *LimitState) GetDegraded() bool {
 func (x *LimitState) GetOwed() int64 {
 	if x != nil {
 		return x.Owed
+	}
+	return 0
+}
+
+func (x *LimitState) GetClass() string {
+	if x != nil {
+		return x.Class
+	}
+	return ""
+}
+
+func (x *LimitState) GetKept() int64 {
+	if x != nil {
+		return x.Kept
 	}
 	return 0
 }
@@ -2477,7 +2513,9 @@ type BucketResponse struct {
 	// Until when the bucket is closed after a loss of the store's data, by the node's clock; absent: it is not.
 	ClosedUntil *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=closed_until,json=closedUntil,proto3" json:"closed_until,omitempty"`
 	// What the bucket owes: units that were charged although they did not fit. Absent unless the limit says charge: always.
-	Owed          *int64 `protobuf:"varint,16,opt,name=owed,proto3,oneof" json:"owed,omitempty"`
+	Owed *int64 `protobuf:"varint,16,opt,name=owed,proto3,oneof" json:"owed,omitempty"`
+	// What each class may use; absent: the limit has no classes.
+	Classes       *ClassRooms `protobuf:"bytes,17,opt,name=classes,proto3" json:"classes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2624,6 +2662,130 @@ func (x *BucketResponse) GetOwed() int64 {
 	return 0
 }
 
+func (x *BucketResponse) GetClasses() *ClassRooms {
+	if x != nil {
+		return x.Classes
+	}
+	return nil
+}
+
+// ClassRooms is what the classes of a limit may use of a bucket in one region.
+type ClassRooms struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The descriptor whose value is the class.
+	By            string       `protobuf:"bytes,1,opt,name=by,proto3" json:"by,omitempty"`
+	All           []*ClassRoom `protobuf:"bytes,2,rep,name=all,proto3" json:"all,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClassRooms) Reset() {
+	*x = ClassRooms{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClassRooms) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClassRooms) ProtoMessage() {}
+
+func (x *ClassRooms) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClassRooms.ProtoReflect.Descriptor instead.
+func (*ClassRooms) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *ClassRooms) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *ClassRooms) GetAll() []*ClassRoom {
+	if x != nil {
+		return x.All
+	}
+	return nil
+}
+
+// ClassRoom is what one class may use.
+type ClassRoom struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Class string                 `protobuf:"bytes,1,opt,name=class,proto3" json:"class,omitempty"`
+	// Units of the share, or of a token_bucket's capacity, up to which it is admitted, all use counted.
+	MayUse int64 `protobuf:"varint,2,opt,name=may_use,json=mayUse,proto3" json:"may_use,omitempty"`
+	// Units that would be admitted at this moment.
+	Free          int64 `protobuf:"varint,3,opt,name=free,proto3" json:"free,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClassRoom) Reset() {
+	*x = ClassRoom{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClassRoom) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClassRoom) ProtoMessage() {}
+
+func (x *ClassRoom) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClassRoom.ProtoReflect.Descriptor instead.
+func (*ClassRoom) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *ClassRoom) GetClass() string {
+	if x != nil {
+		return x.Class
+	}
+	return ""
+}
+
+func (x *ClassRoom) GetMayUse() int64 {
+	if x != nil {
+		return x.MayUse
+	}
+	return 0
+}
+
+func (x *ClassRoom) GetFree() int64 {
+	if x != nil {
+		return x.Free
+	}
+	return 0
+}
+
 // Rights is the ledger with one peer region for one cell.
 type Rights struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -2643,7 +2805,7 @@ type Rights struct {
 
 func (x *Rights) Reset() {
 	*x = Rights{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2655,7 +2817,7 @@ func (x *Rights) String() string {
 func (*Rights) ProtoMessage() {}
 
 func (x *Rights) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2668,7 +2830,7 @@ func (x *Rights) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rights.ProtoReflect.Descriptor instead.
 func (*Rights) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{28}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Rights) GetCell() int64 {
@@ -2738,7 +2900,7 @@ type RecoverResponse struct {
 
 func (x *RecoverResponse) Reset() {
 	*x = RecoverResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2750,7 +2912,7 @@ func (x *RecoverResponse) String() string {
 func (*RecoverResponse) ProtoMessage() {}
 
 func (x *RecoverResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2763,7 +2925,7 @@ func (x *RecoverResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecoverResponse.ProtoReflect.Descriptor instead.
 func (*RecoverResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{29}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RecoverResponse) GetRegion() string {
@@ -2799,7 +2961,7 @@ type TakeRequest struct {
 
 func (x *TakeRequest) Reset() {
 	*x = TakeRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2811,7 +2973,7 @@ func (x *TakeRequest) String() string {
 func (*TakeRequest) ProtoMessage() {}
 
 func (x *TakeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2824,7 +2986,7 @@ func (x *TakeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeRequest.ProtoReflect.Descriptor instead.
 func (*TakeRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{30}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TakeRequest) GetDomain() string {
@@ -2880,7 +3042,7 @@ type TakeResponse struct {
 
 func (x *TakeResponse) Reset() {
 	*x = TakeResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2892,7 +3054,7 @@ func (x *TakeResponse) String() string {
 func (*TakeResponse) ProtoMessage() {}
 
 func (x *TakeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2905,7 +3067,7 @@ func (x *TakeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeResponse.ProtoReflect.Descriptor instead.
 func (*TakeResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{31}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TakeResponse) GetUnits() int64 {
@@ -2948,7 +3110,7 @@ type SettleRequest struct {
 
 func (x *SettleRequest) Reset() {
 	*x = SettleRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2960,7 +3122,7 @@ func (x *SettleRequest) String() string {
 func (*SettleRequest) ProtoMessage() {}
 
 func (x *SettleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2973,7 +3135,7 @@ func (x *SettleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleRequest.ProtoReflect.Descriptor instead.
 func (*SettleRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{32}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SettleRequest) GetReceipt() string {
@@ -3004,7 +3166,7 @@ type SettleResponse struct {
 
 func (x *SettleResponse) Reset() {
 	*x = SettleResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3016,7 +3178,7 @@ func (x *SettleResponse) String() string {
 func (*SettleResponse) ProtoMessage() {}
 
 func (x *SettleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3029,7 +3191,7 @@ func (x *SettleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleResponse.ProtoReflect.Descriptor instead.
 func (*SettleResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{33}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SettleResponse) GetSettled() []*Settled {
@@ -3071,7 +3233,7 @@ type Settled struct {
 
 func (x *Settled) Reset() {
 	*x = Settled{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[34]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3083,7 +3245,7 @@ func (x *Settled) String() string {
 func (*Settled) ProtoMessage() {}
 
 func (x *Settled) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[34]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3096,7 +3258,7 @@ func (x *Settled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settled.ProtoReflect.Descriptor instead.
 func (*Settled) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{34}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Settled) GetLimit() string {
@@ -3177,7 +3339,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\a\n" +
 	"\x05_cost\"?\n" +
 	"\fPeekResponse\x12/\n" +
-	"\bdecision\x18\x01 \x01(\v2\x13.quotad.v1.DecisionR\bdecision\"\xb4\x06\n" +
+	"\bdecision\x18\x01 \x01(\v2\x13.quotad.v1.DecisionR\bdecision\"\xde\x06\n" +
 	"\bDecision\x12\x18\n" +
 	"\aallowed\x18\x01 \x01(\bR\aallowed\x12)\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x11.quotad.v1.ReasonR\x06reason\x12\x14\n" +
@@ -3209,7 +3371,9 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x05epoch\x18\x17 \x01(\tR\x05epoch\x12-\n" +
 	"\x06limits\x18\x18 \x03(\v2\x15.quotad.v1.LimitStateR\x06limits\x12\x1c\n" +
 	"\tundecided\x18\x19 \x01(\bR\tundecided\x12\x12\n" +
-	"\x04owed\x18\x1a \x01(\x03R\x04owed\"\xd5\x03\n" +
+	"\x04owed\x18\x1a \x01(\x03R\x04owed\x12\x14\n" +
+	"\x05class\x18\x1b \x01(\tR\x05class\x12\x12\n" +
+	"\x04kept\x18\x1c \x01(\x03R\x04kept\"\xff\x03\n" +
 	"\n" +
 	"LimitState\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x1c\n" +
@@ -3228,7 +3392,9 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	" \x01(\x03R\ventitlement\x12\x14\n" +
 	"\x05share\x18\v \x01(\x03R\x05share\x12\x1a\n" +
 	"\bdegraded\x18\f \x01(\bR\bdegraded\x12\x12\n" +
-	"\x04owed\x18\r \x01(\x03R\x04owedB\f\n" +
+	"\x04owed\x18\r \x01(\x03R\x04owed\x12\x14\n" +
+	"\x05class\x18\x0e \x01(\tR\x05class\x12\x12\n" +
+	"\x04kept\x18\x0f \x01(\x03R\x04keptB\f\n" +
 	"\n" +
 	"_remaining\"\xa0\x06\n" +
 	"\x0eStatusResponse\x12\x16\n" +
@@ -3378,7 +3544,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"round_trip\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\troundTrip\x12\x1a\n" +
 	"\bdegraded\x18\x05 \x01(\bR\bdegraded\x12:\n" +
 	"\vclock_apart\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\n" +
-	"clockApart\"\xab\x04\n" +
+	"clockApart\"\xdc\x04\n" +
 	"\x0eBucketResponse\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x1f\n" +
 	"\vlimit_units\x18\x02 \x01(\x03R\n" +
@@ -3398,11 +3564,20 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\bassigned\x18\x0e \x01(\x03H\x01R\bassigned\x88\x01\x01\x12(\n" +
 	"\rnext_assigned\x18\x0f \x01(\x03H\x02R\fnextAssigned\x88\x01\x01\x12=\n" +
 	"\fclosed_until\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\vclosedUntil\x12\x17\n" +
-	"\x04owed\x18\x10 \x01(\x03H\x03R\x04owed\x88\x01\x01B\b\n" +
+	"\x04owed\x18\x10 \x01(\x03H\x03R\x04owed\x88\x01\x01\x12/\n" +
+	"\aclasses\x18\x11 \x01(\v2\x15.quotad.v1.ClassRoomsR\aclassesB\b\n" +
 	"\x06_burstB\v\n" +
 	"\t_assignedB\x10\n" +
 	"\x0e_next_assignedB\a\n" +
-	"\x05_owed\"\x8e\x02\n" +
+	"\x05_owed\"D\n" +
+	"\n" +
+	"ClassRooms\x12\x0e\n" +
+	"\x02by\x18\x01 \x01(\tR\x02by\x12&\n" +
+	"\x03all\x18\x02 \x03(\v2\x14.quotad.v1.ClassRoomR\x03all\"N\n" +
+	"\tClassRoom\x12\x14\n" +
+	"\x05class\x18\x01 \x01(\tR\x05class\x12\x17\n" +
+	"\amay_use\x18\x02 \x01(\x03R\x06mayUse\x12\x12\n" +
+	"\x04free\x18\x03 \x01(\x03R\x04free\"\x8e\x02\n" +
 	"\x06Rights\x12\x12\n" +
 	"\x04cell\x18\x01 \x01(\x03R\x04cell\x12\x16\n" +
 	"\x06region\x18\x02 \x01(\tR\x06region\x12\x12\n" +
@@ -3483,7 +3658,7 @@ func file_quotad_v1_quotad_proto_rawDescGZIP() []byte {
 }
 
 var file_quotad_v1_quotad_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_quotad_v1_quotad_proto_goTypes = []any{
 	(Reason)(0),                   // 0: quotad.v1.Reason
 	(*CheckRequest)(nil),          // 1: quotad.v1.CheckRequest
@@ -3514,45 +3689,47 @@ var file_quotad_v1_quotad_proto_goTypes = []any{
 	(*LocalStatus)(nil),           // 26: quotad.v1.LocalStatus
 	(*Peer)(nil),                  // 27: quotad.v1.Peer
 	(*BucketResponse)(nil),        // 28: quotad.v1.BucketResponse
-	(*Rights)(nil),                // 29: quotad.v1.Rights
-	(*RecoverResponse)(nil),       // 30: quotad.v1.RecoverResponse
-	(*TakeRequest)(nil),           // 31: quotad.v1.TakeRequest
-	(*TakeResponse)(nil),          // 32: quotad.v1.TakeResponse
-	(*SettleRequest)(nil),         // 33: quotad.v1.SettleRequest
-	(*SettleResponse)(nil),        // 34: quotad.v1.SettleResponse
-	(*Settled)(nil),               // 35: quotad.v1.Settled
-	nil,                           // 36: quotad.v1.CheckRequest.DescriptorsEntry
-	nil,                           // 37: quotad.v1.ReportRequest.DescriptorsEntry
-	nil,                           // 38: quotad.v1.PeekRequest.DescriptorsEntry
-	nil,                           // 39: quotad.v1.StatusResponse.CountersEntry
-	nil,                           // 40: quotad.v1.HeldLimit.MatchEntry
-	nil,                           // 41: quotad.v1.TakeRequest.DescriptorsEntry
-	(*durationpb.Duration)(nil),   // 42: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 43: google.protobuf.Timestamp
+	(*ClassRooms)(nil),            // 29: quotad.v1.ClassRooms
+	(*ClassRoom)(nil),             // 30: quotad.v1.ClassRoom
+	(*Rights)(nil),                // 31: quotad.v1.Rights
+	(*RecoverResponse)(nil),       // 32: quotad.v1.RecoverResponse
+	(*TakeRequest)(nil),           // 33: quotad.v1.TakeRequest
+	(*TakeResponse)(nil),          // 34: quotad.v1.TakeResponse
+	(*SettleRequest)(nil),         // 35: quotad.v1.SettleRequest
+	(*SettleResponse)(nil),        // 36: quotad.v1.SettleResponse
+	(*Settled)(nil),               // 37: quotad.v1.Settled
+	nil,                           // 38: quotad.v1.CheckRequest.DescriptorsEntry
+	nil,                           // 39: quotad.v1.ReportRequest.DescriptorsEntry
+	nil,                           // 40: quotad.v1.PeekRequest.DescriptorsEntry
+	nil,                           // 41: quotad.v1.StatusResponse.CountersEntry
+	nil,                           // 42: quotad.v1.HeldLimit.MatchEntry
+	nil,                           // 43: quotad.v1.TakeRequest.DescriptorsEntry
+	(*durationpb.Duration)(nil),   // 44: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 45: google.protobuf.Timestamp
 }
 var file_quotad_v1_quotad_proto_depIdxs = []int32{
-	36, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
+	38, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
 	9,  // 1: quotad.v1.CheckResponse.decision:type_name -> quotad.v1.Decision
 	1,  // 2: quotad.v1.CheckBatchRequest.requests:type_name -> quotad.v1.CheckRequest
 	9,  // 3: quotad.v1.CheckBatchResponse.decisions:type_name -> quotad.v1.Decision
-	37, // 4: quotad.v1.ReportRequest.descriptors:type_name -> quotad.v1.ReportRequest.DescriptorsEntry
+	39, // 4: quotad.v1.ReportRequest.descriptors:type_name -> quotad.v1.ReportRequest.DescriptorsEntry
 	9,  // 5: quotad.v1.ReportResponse.decision:type_name -> quotad.v1.Decision
-	38, // 6: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
+	40, // 6: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
 	9,  // 7: quotad.v1.PeekResponse.decision:type_name -> quotad.v1.Decision
 	0,  // 8: quotad.v1.Decision.reason:type_name -> quotad.v1.Reason
-	42, // 9: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
-	42, // 10: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
-	42, // 11: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
+	44, // 9: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
+	44, // 10: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
+	44, // 11: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
 	10, // 12: quotad.v1.Decision.limits:type_name -> quotad.v1.LimitState
-	42, // 13: quotad.v1.LimitState.window:type_name -> google.protobuf.Duration
-	42, // 14: quotad.v1.LimitState.reset_after:type_name -> google.protobuf.Duration
-	42, // 15: quotad.v1.LimitState.retry_after:type_name -> google.protobuf.Duration
+	44, // 13: quotad.v1.LimitState.window:type_name -> google.protobuf.Duration
+	44, // 14: quotad.v1.LimitState.reset_after:type_name -> google.protobuf.Duration
+	44, // 15: quotad.v1.LimitState.retry_after:type_name -> google.protobuf.Duration
 	19, // 16: quotad.v1.StatusResponse.store:type_name -> quotad.v1.StoreStatus
 	22, // 17: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
 	25, // 18: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
 	26, // 19: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
 	27, // 20: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
-	39, // 21: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.StatusResponse.CountersEntry
+	41, // 21: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.StatusResponse.CountersEntry
 	12, // 22: quotad.v1.StatusResponse.roles:type_name -> quotad.v1.RolesStatus
 	13, // 23: quotad.v1.StatusResponse.documents:type_name -> quotad.v1.DocumentsStatus
 	15, // 24: quotad.v1.DocumentsStatus.open:type_name -> quotad.v1.OpenDocument
@@ -3562,48 +3739,50 @@ var file_quotad_v1_quotad_proto_depIdxs = []int32{
 	16, // 28: quotad.v1.DocumentsResponse.regions:type_name -> quotad.v1.RegionDocuments
 	17, // 29: quotad.v1.DocumentsResponse.limits:type_name -> quotad.v1.HeldLimit
 	18, // 30: quotad.v1.DocumentsResponse.nodes:type_name -> quotad.v1.NodeDocuments
-	43, // 31: quotad.v1.OpenDocument.acknowledged:type_name -> google.protobuf.Timestamp
+	45, // 31: quotad.v1.OpenDocument.acknowledged:type_name -> google.protobuf.Timestamp
 	15, // 32: quotad.v1.RegionDocuments.open:type_name -> quotad.v1.OpenDocument
-	42, // 33: quotad.v1.RegionDocuments.waited:type_name -> google.protobuf.Duration
-	40, // 34: quotad.v1.HeldLimit.match:type_name -> quotad.v1.HeldLimit.MatchEntry
-	43, // 35: quotad.v1.HeldLimit.since:type_name -> google.protobuf.Timestamp
-	43, // 36: quotad.v1.HeldLimit.until:type_name -> google.protobuf.Timestamp
-	43, // 37: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
-	42, // 38: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
+	44, // 33: quotad.v1.RegionDocuments.waited:type_name -> google.protobuf.Duration
+	42, // 34: quotad.v1.HeldLimit.match:type_name -> quotad.v1.HeldLimit.MatchEntry
+	45, // 35: quotad.v1.HeldLimit.since:type_name -> google.protobuf.Timestamp
+	45, // 36: quotad.v1.HeldLimit.until:type_name -> google.protobuf.Timestamp
+	45, // 37: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
+	44, // 38: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
 	21, // 39: quotad.v1.StoreStatus.refusing:type_name -> quotad.v1.StoreRefusal
 	20, // 40: quotad.v1.StoreStatus.rivals:type_name -> quotad.v1.StoreRival
 	23, // 41: quotad.v1.RecoveryStatus.limits:type_name -> quotad.v1.RecoveringLimit
 	24, // 42: quotad.v1.RecoveryStatus.closed:type_name -> quotad.v1.ClosedLimit
-	43, // 43: quotad.v1.RecoveringLimit.since:type_name -> google.protobuf.Timestamp
-	43, // 44: quotad.v1.ClosedLimit.until:type_name -> google.protobuf.Timestamp
-	43, // 45: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
-	42, // 46: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
-	42, // 47: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
-	42, // 48: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
-	29, // 49: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
-	43, // 50: quotad.v1.BucketResponse.closed_until:type_name -> google.protobuf.Timestamp
-	23, // 51: quotad.v1.RecoverResponse.limits:type_name -> quotad.v1.RecoveringLimit
-	41, // 52: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
-	9,  // 53: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
-	42, // 54: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
-	35, // 55: quotad.v1.SettleResponse.settled:type_name -> quotad.v1.Settled
-	1,  // 56: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
-	3,  // 57: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
-	7,  // 58: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
-	5,  // 59: quotad.v1.QuotaService.Report:input_type -> quotad.v1.ReportRequest
-	33, // 60: quotad.v1.QuotaService.Settle:input_type -> quotad.v1.SettleRequest
-	31, // 61: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
-	2,  // 62: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
-	4,  // 63: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
-	8,  // 64: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
-	6,  // 65: quotad.v1.QuotaService.Report:output_type -> quotad.v1.ReportResponse
-	34, // 66: quotad.v1.QuotaService.Settle:output_type -> quotad.v1.SettleResponse
-	32, // 67: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
-	62, // [62:68] is the sub-list for method output_type
-	56, // [56:62] is the sub-list for method input_type
-	56, // [56:56] is the sub-list for extension type_name
-	56, // [56:56] is the sub-list for extension extendee
-	0,  // [0:56] is the sub-list for field type_name
+	45, // 43: quotad.v1.RecoveringLimit.since:type_name -> google.protobuf.Timestamp
+	45, // 44: quotad.v1.ClosedLimit.until:type_name -> google.protobuf.Timestamp
+	45, // 45: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
+	44, // 46: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
+	44, // 47: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
+	44, // 48: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
+	31, // 49: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
+	45, // 50: quotad.v1.BucketResponse.closed_until:type_name -> google.protobuf.Timestamp
+	29, // 51: quotad.v1.BucketResponse.classes:type_name -> quotad.v1.ClassRooms
+	30, // 52: quotad.v1.ClassRooms.all:type_name -> quotad.v1.ClassRoom
+	23, // 53: quotad.v1.RecoverResponse.limits:type_name -> quotad.v1.RecoveringLimit
+	43, // 54: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
+	9,  // 55: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
+	44, // 56: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
+	37, // 57: quotad.v1.SettleResponse.settled:type_name -> quotad.v1.Settled
+	1,  // 58: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
+	3,  // 59: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
+	7,  // 60: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
+	5,  // 61: quotad.v1.QuotaService.Report:input_type -> quotad.v1.ReportRequest
+	35, // 62: quotad.v1.QuotaService.Settle:input_type -> quotad.v1.SettleRequest
+	33, // 63: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
+	2,  // 64: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
+	4,  // 65: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
+	8,  // 66: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
+	6,  // 67: quotad.v1.QuotaService.Report:output_type -> quotad.v1.ReportResponse
+	36, // 68: quotad.v1.QuotaService.Settle:output_type -> quotad.v1.SettleResponse
+	34, // 69: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
+	64, // [64:70] is the sub-list for method output_type
+	58, // [58:64] is the sub-list for method input_type
+	58, // [58:58] is the sub-list for extension type_name
+	58, // [58:58] is the sub-list for extension extendee
+	0,  // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_quotad_v1_quotad_proto_init() }
@@ -3623,15 +3802,15 @@ func file_quotad_v1_quotad_proto_init() {
 	file_quotad_v1_quotad_proto_msgTypes[17].OneofWrappers = []any{}
 	file_quotad_v1_quotad_proto_msgTypes[18].OneofWrappers = []any{}
 	file_quotad_v1_quotad_proto_msgTypes[27].OneofWrappers = []any{}
-	file_quotad_v1_quotad_proto_msgTypes[28].OneofWrappers = []any{}
-	file_quotad_v1_quotad_proto_msgTypes[32].OneofWrappers = []any{}
+	file_quotad_v1_quotad_proto_msgTypes[30].OneofWrappers = []any{}
+	file_quotad_v1_quotad_proto_msgTypes[34].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quotad_v1_quotad_proto_rawDesc), len(file_quotad_v1_quotad_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   41,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,6 +1,7 @@
 package held
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -21,10 +22,14 @@ type Answer struct {
 	State      algorithms.State
 	Ends       quantity.StoreTime // when the State's cell ends
 	// Denied is the smallest cost that the bucket had no room for, 0: none. Verdict belongs to it.
+	// Of a request of a smaller part Lower has it.
 	Denied  quantity.Units
 	Verdict algorithms.Verdict
 	Fitted  quantity.Units // the largest cost that it had room for, 0: none
-	Charged quantity.Units // of all that was admitted
+	// Lower is about requests that may use only a part of the bucket's rights, each part once.
+	Lower   []PartAnswer
+	Kind    algorithms.Kind // with Lower
+	Charged quantity.Units  // of all that was admitted
 	// Of is what the caller keeps with the answer, nil: nothing. A chunk that carries something is
 	// given back by itself.
 	Of any
@@ -53,6 +58,7 @@ type Denial struct {
 
 type denial struct {
 	Answer
+	part  quantity.PPM // of the bucket's rights, of a request that may not use all
 	again atomic.Int64 // when a request asks the store again, on the node's clock
 }
 
@@ -76,20 +82,29 @@ func (m *Memory) learnDenial(a Answer) {
 		return
 	}
 	m.changed = a.Now - 1 // a reply to an earlier call may come later
-	old := m.denial.Load()
+	m.learnLower(a)
+	m.denial.Store(next(m.denial.Load(), a, PartAnswer{Denied: a.Denied, Verdict: a.Verdict, Fitted: a.Fitted, Free: a.State.Free}))
+}
+
+// next returns the denial that holds after an answer: the old one, the one of the answer, or nil.
+func next(old *denial, a Answer, its PartAnswer) *denial {
 	// A larger cost may have been denied now although there is room for the old one.
-	fits := max(a.Fitted, a.State.Free)
-	if old != nil && (fits >= old.Denied || old.Generation != a.Generation || old.over(a.Asked)) {
+	if old != nil && old.ended(a, max(its.Fitted, its.Free)) {
 		old = nil
-		m.denial.Store(nil)
 	}
-	if a.Denied == 0 || a.Verdict.Retry <= 0 || a.State.Shut > a.Now ||
-		old != nil && old.Denied < a.Denied {
-		return
+	if its.Denied == 0 || its.Verdict.Retry <= 0 || a.State.Shut > a.Now ||
+		old != nil && old.Denied < its.Denied {
+		return old
 	}
-	d := &denial{Answer: a}
+	d := &denial{Answer: a, part: its.Part}
+	d.Denied, d.Verdict = its.Denied, its.Verdict
 	d.again.Store(int64(a.Asked + AskAgain))
-	m.denial.Store(d)
+	return d
+}
+
+// ended reports whether an answer shows that the denial no longer holds: so many units fit now.
+func (d *denial) ended(a Answer, fits quantity.Units) bool {
+	return fits >= d.Denied || d.Generation != a.Generation || d.over(a.Asked)
 }
 
 // over reports whether the retry time has come or the next cell has begun, in which the region may
@@ -107,6 +122,10 @@ func (m *Memory) Forget(at quantity.StoreTime) {
 	if d := m.denial.Load(); d != nil && d.Now <= at {
 		m.denial.Store(nil)
 	}
+	if all := m.lower.Load(); all != nil {
+		kept := slices.DeleteFunc(slices.Clone(*all), func(d *denial) bool { return d.Now <= at })
+		m.lower.Store(&kept)
+	}
 }
 
 // Deny returns the remembered denial that a request of this cost meets, if there is one: of this
@@ -114,7 +133,11 @@ func (m *Memory) Forget(at quantity.StoreTime) {
 // not asked for AskAgain, turn is true instead, and the request must ask the store.
 func (m *Memory) Deny(cost quantity.Units, generation uint64, now time.Duration) (told Denial,
 	denied, turn bool) {
-	d := m.denial.Load()
+	return m.denial.Load().deny(cost, generation, now)
+}
+
+// deny is Memory.Deny for one denial, or none.
+func (d *denial) deny(cost quantity.Units, generation uint64, now time.Duration) (told Denial, denied, turn bool) {
 	if d == nil || cost < d.Denied || generation != d.Generation || d.over(now) {
 		return Denial{}, false, false
 	}

@@ -23,8 +23,12 @@ import (
 // Deny, Turn and Take lock nothing.
 type Memory struct {
 	denial atomic.Pointer[denial]
+	lower  atomic.Pointer[lower]
 	chunk  atomic.Pointer[Chunk]
 	turns  turns
+	// lowerTurns is of requests of smaller parts, so that those of the whole do not wait behind
+	// them.
+	lowerTurns turns
 	// filling is true while units for a chunk are asked for.
 	filling atomic.Bool
 

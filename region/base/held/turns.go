@@ -24,6 +24,9 @@ type Coming struct {
 	// none.
 	After        time.Duration
 	AtOnce, More quantity.Units
+	// Lower says that the request may use only a part of the bucket's rights. Such requests take
+	// turns among themselves.
+	Lower bool
 }
 
 // turns remembers the last turn that was given: callers are told, one after the other, of units
@@ -35,10 +38,14 @@ type turns struct{ told atomic.Int64 } // the last turn, as a store time
 // until its units have come free behind those of the last turn. If that is further ahead than turns
 // are given, turns begin anew. With take, the request gets the turn.
 func (m *Memory) Turn(c Coming, take bool) time.Duration {
+	turns := &m.turns
+	if c.Lower {
+		turns = &m.lowerTurns
+	}
 	for {
-		last := m.turns.told.Load()
+		last := turns.told.Load()
 		turn := c.turn(quantity.StoreTime(last))
-		if !take || m.turns.told.CompareAndSwap(last, int64(turn)) {
+		if !take || turns.told.CompareAndSwap(last, int64(turn)) {
 			return time.Duration(turn.Sub(c.Now)) * time.Microsecond
 		}
 	}

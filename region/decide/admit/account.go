@@ -34,6 +34,7 @@ func (c *accounts) count(w *way, d Decision) {
 	for i, a := range w.Applied {
 		c.one(a, w.CostOf(i), d, o)
 	}
+	c.countClasses(w, d)
 }
 
 // outcome returns what a tally keeps of a decision.
@@ -102,7 +103,7 @@ type peak struct{ now, before atomic.Int64 }
 
 // saw takes in what a decision says of the limit that decided it. Without a count it says nothing.
 func (f *fullest) saw(d Decision) {
-	used := d.Share - d.Remaining
+	used := d.Share - d.Remaining - d.Kept
 	if d.Share <= 0 || d.Cell == 0 || used < 0 {
 		return
 	}

@@ -78,7 +78,13 @@ type Decision struct {
 	Algorithm  algorithms.Kind
 	LimitUnits quantity.Units
 	Window     time.Duration
-	Remaining  quantity.Units
+	// Remaining is what still fits after the request: of a limit with classes, of the request's
+	// class.
+	Remaining quantity.Units
+	// Class is the class that the request has under Limit; empty: none. Kept is how many units are
+	// free beside Remaining, kept for classes that may use a larger part.
+	Class string
+	Kept  quantity.Units
 	// ResetAfter is the time after which the bucket is whole again if nothing else happens: nothing
 	// used counts any more. 0: it is whole. Without the store, until the limit's window ends.
 	ResetAfter time.Duration

@@ -53,15 +53,18 @@ func (l *Limiter) judge(w *way, a queue.Answer) Decision {
 			shadowed = append(shadowed, all[i].Limit.Name)
 		}
 		after := w.denies(i, a).retryAfter(l.rights, seed, takes && len(all) == 1 && w.CostOf(i) > 0)
-		weighs := weight(admitted, v, after, w.denies(i, a).cost > all[i].Most())
+		remaining, _ := w.left(i, a)
+		weighs := weight(admitted, remaining, after, w.denies(i, a).never())
 		first := i == 0 || harmless(decider) && !shadow
 		if first || shadow == harmless(decider) && weighs > best {
 			decider, best, retry = i, weighs, after
 		}
 	}
 	state, verdict := a.Decided.Buckets[decider], answer.Verdicts[decider]
+	remaining, kept := w.left(decider, a)
 	d := l.describe(Decision{Allowed: admitted, Reason: WithinLimit,
-		Remaining:  verdict.Remaining,
+		Remaining: remaining,
+		Class:     w.class(decider), Kept: kept,
 		Owed:       w.owes(decider, a),
 		ResetAfter: quantity.Duration(state.Reset),
 		Cell:       state.Cell, At: a.At(decider),
@@ -77,7 +80,7 @@ func (l *Limiter) judge(w *way, a queue.Answer) Decision {
 		if d.Limits != nil {
 			d.Limits[decider].RetryAfter = retry
 		}
-		d.Reason, d.RetryAfter = reasonOf(all[decider], w.denies(decider, a).cost, state, verdict, a.At(decider)), retry
+		d.Reason, d.RetryAfter = w.denies(decider, a).reason(), retry
 		if d.Reason == Recovering {
 			d.opens = quantity.Duration(verdict.Retry)
 		}
@@ -92,7 +95,7 @@ func (w *way) denies(i int, a queue.Answer) denies {
 	if w.Charge {
 		cost = 1
 	}
-	return denies{w.Applied[i], cost, a.Decided.Buckets[i], a.Own().Verdicts[i], a.At(i)}
+	return denies{w.Applied[i], cost, w.PortionOf(i), a.Decided.Buckets[i], a.Own().Verdicts[i], a.At(i)}
 }
 
 // reasonOf returns why a limit denies.
@@ -114,10 +117,10 @@ func reasonOf(a *rules.Applied, cost quantity.Units, s algorithms.State,
 // weight orders limits by what they say about a request. Of an admitted request the limit with
 // least remaining decides. Of a denied one, a limit that can never admit it decides, then one that
 // this region's entitlement cannot hold, then the one that denies longest.
-func weight(admitted bool, v algorithms.Verdict, retry time.Duration, never bool) int64 {
+func weight(admitted bool, remaining quantity.Units, retry time.Duration, never bool) int64 {
 	switch {
 	case admitted:
-		return int64(-v.Remaining)
+		return int64(-remaining)
 	case never:
 		return math.MaxInt64
 	case retry < 0:

@@ -1,6 +1,7 @@
 package admit
 
 import (
+	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
@@ -40,6 +41,8 @@ func (w *way) lacking(a *queue.Answer) (lacking []rights.Lack) {
 		switch {
 		case v.Retry == 0 || l.Shadow || l.Alternative && !w.allFull(a):
 			continue
+		case w.PortionOf(i) < algorithms.Whole: // units of its cost are too few for a part of all
+			return nil
 		case !l.Borrows() || w.CostOf(i) == 0 && l.Charge != policy.ChargeAlways || w.CostOf(i) > w.Applied[i].Most():
 			return nil
 		}

@@ -1,6 +1,8 @@
 package admit
 
 import (
+	"slices"
+
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/decide/local"
 	"github.com/quotad/quotad/region/memory/rules"
@@ -18,7 +20,8 @@ func (l *Limiter) withoutStore(w *way) Decision {
 		return l.describe(Decision{Allowed: true, Reason: StoreFailureAllowed}, w.Applied[0])
 	}
 	s := l.local.Spend(charges, w.Commit)
-	d := Decision{Allowed: s.Admitted, Reason: StoreFailureLocal, Remaining: s.Left, ResetAfter: s.Reset}
+	d := Decision{Allowed: s.Admitted, Reason: StoreFailureLocal, Remaining: s.Left, ResetAfter: s.Reset,
+		Class: w.class(w.placeOf(charges[s.Of].Applied)), Kept: s.Kept}
 	switch {
 	case s.Never:
 		d.RetryAfter = -1
@@ -27,6 +30,9 @@ func (l *Limiter) withoutStore(w *way) Decision {
 	}
 	return l.describe(d, charges[s.Of].Applied)
 }
+
+// placeOf returns the place of one of the request's limits.
+func (w *way) placeOf(a *rules.Applied) int { return slices.Index(w.Applied, a) }
 
 // failsWithStore returns the first limit of a request that says on_store_failure: deny; nil: none
 // does.
@@ -47,7 +53,7 @@ func (w *way) localCharges() (all []local.Charge) {
 	}
 	for i, a := range w.Applied {
 		if !a.Limit.Shadow && a.Limit.OnStoreFailure == policy.StoreFailureLocal {
-			all = append(all, local.Charge{Applied: a, Cost: w.CostOf(i)})
+			all = append(all, local.Charge{Applied: a, Cost: w.CostOf(i), Part: w.PortionOf(i)})
 		}
 	}
 	return all

@@ -13,7 +13,7 @@ import (
 // an id, whose earlier decision only the store knows, nor for one with shadow or alternative
 // limits, which only the store can judge, nor for a cost that the region can never admit, which the
 // store says, nor for a question. While the store is out of reach the limits say what becomes of the request. A denial
-// that is told from memory counts as demand.
+// that is told from memory counts as demand, unless units are free that are kept for other classes.
 func (f *Flow) remembered() (a queue.Answer, denied bool) {
 	if f.asked {
 		return queue.Answer{}, false
@@ -22,17 +22,20 @@ func (f *Flow) remembered() (a queue.Answer, denied bool) {
 	if !f.commit || f.way.Once != "" || f.limiter.queue.Closed() || !f.way.fits() {
 		return queue.Answer{}, false
 	}
+	var room [8]bool // of most requests
+	demands := append(room[:0], make([]bool, len(f.way.Applied))...)
 	l, generation, now := f.limiter, f.limiter.tenure.Generation(), f.limiter.elapsed()
 	for i, one := range f.way.Applied {
 		if l.queue.Tripped(store.ShardOf(one.Target.Key)) {
 			return queue.Answer{}, false
 		}
-		d, denies, turn := one.Held.Deny(f.way.CostOf(i), generation, now)
+		d, withheld, denies, turn := one.Held.DenyPart(f.way.PortionOf(i), f.way.CostOf(i), generation, now)
 		if turn {
 			return queue.Answer{}, false
 		}
 		if denies {
 			tell(&a, len(f.way.Applied), i, d)
+			demands[i] = !withheld
 		}
 	}
 	if !a.FromMemory {
@@ -40,7 +43,7 @@ func (f *Flow) remembered() (a queue.Answer, denied bool) {
 	}
 	l.metrics.rememberedDenials.Inc()
 	for i, at := range a.Times {
-		if at != 0 {
+		if at != 0 && demands[i] {
 			l.rights.ObserveDenied(f.way.Applied[i].Bucket, a.Decided.Buckets[i], at,
 				f.way.CostOf(i))
 		}

@@ -22,6 +22,8 @@ type metrics struct {
 	admittedUnits, deniedUnits resolved
 	// of costs that are known only afterwards, by limit
 	debtUnits, lostCharges, refusedCharges resolved
+	classUnits                             *prometheus.CounterVec
+	unclassed                              resolved
 	time                                   prometheus.Histogram
 	storeFailures                          prometheus.Counter
 	resets                                 *prometheus.CounterVec
@@ -76,6 +78,11 @@ func newMetrics() *metrics {
 		"Units of charges (charge: always) that were lost, by limit: the store could not be charged, and the node had no room to keep them until it can.", "limit")
 	m.refusedCharges.vec = vec("quotad_refused_charges_total",
 		"Charges denied on buckets that are also asked about with a cost of 0, by limit: what they cost was used and counts nowhere. Write charge: always for the limit.", "limit")
+	m.classUnits = vec("quotad_class_units_total",
+		"Units of requests on limits with classes, by limit, class and what became of them (admitted, denied); requests of no class are empty.",
+		"limit", "class", "outcome")
+	m.unclassed.vec = vec("quotad_unclassed_requests_total",
+		"Requests on limits with classes that name none of them, by limit: they may use all that the region holds.", "limit")
 	m.storeFailures = counter("quotad_store_failures_total",
 		"Requests that the store did not decide.")
 	m.resets = vec("quotad_resets_total",

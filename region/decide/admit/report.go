@@ -125,7 +125,7 @@ func (l *Limiter) chargeAlways(ctx context.Context, q Request, r *report) {
 		}
 		own := r.Ask
 		own.Applied, own.Cost, own.Costs = []*rules.Applied{a}, r.CostOf(i), nil
-		own.Commit, own.Charge, own.Once = true, true, ""
+		own.Commit, own.Charge, own.Once, own.Portions = true, true, "", nil
 		if q.ID != "" {
 			own.Once = onceKey(q.ID, own.Cost, own.Applied, "charge")
 		}

@@ -20,9 +20,24 @@ const unknownWithin = time.Minute
 type denies struct {
 	*rules.Applied
 	cost    quantity.Units
+	part    quantity.PPM // that its class may use
 	state   algorithms.State
 	verdict algorithms.Verdict
 	at      quantity.StoreTime
+}
+
+// never reports whether the cost is above what the class may use of all that the limit has.
+func (d denies) never() bool { return d.cost > algorithms.Portion(d.Most(), d.part) }
+
+// reason returns why the limit denies the request. For a class of less than all no region lends.
+func (d denies) reason() Reason {
+	switch {
+	case d.never():
+		return Never
+	case d.part < algorithms.Whole && d.verdict.Retry < 0:
+		return ExceedsRegionCapacity
+	}
+	return reasonOf(d.Applied, d.cost, d.state, d.verdict, d.at)
 }
 
 // retryAfter returns when a request may come again that a limit denies: when this region's rights
@@ -35,11 +50,11 @@ func (d denies) retryAfter(engine *rights.Engine, seed uint64, take bool) time.D
 	switch {
 	case own == 0:
 		return 0
-	case d.cost > d.Most():
+	case d.never():
 		return -1
 	case d.AwayFromHome(): // it may borrow anew in the next cell
 		own = max(quantity.Duration(d.Target.Terms.Opens(s.Cell+1).Sub(d.at)), time.Millisecond)
-	case own < 0 && d.cost > d.Reach():
+	case own < 0 && (d.cost > d.Reach() || d.part < algorithms.Whole):
 		return -1
 	case own < 0:
 		own = d.untilOthersLend()
@@ -48,7 +63,8 @@ func (d denies) retryAfter(engine *rights.Engine, seed uint64, take bool) time.D
 	}
 	var lent exchange.Relief
 	bucket := d.Limit.Algorithm.Bucket()
-	if bucket || s.Share < d.Most() { // else the others hold nothing
+	// Else the others hold nothing, or what they lend for the cost is too little for a part of all.
+	if d.part >= algorithms.Whole && (bucket || s.Share < d.Most()) {
 		lent = engine.Relief(d.Bucket, s.Cell, s.Share, d.cost-s.Free+debtOf(d.Applied, s))
 	}
 	if lent.Units > 0 && (!bucket || d.verdict.Retry < 0) { // they come all at once
@@ -83,6 +99,7 @@ func (d denies) turn(alone time.Duration, lent exchange.Relief, take bool) time.
 	if !d.Limit.Algorithm.Bucket() {
 		c.Within = quantity.Duration(d.state.Reset)
 	}
+	c.Lower = d.part < algorithms.Whole
 	c.After, c.AtOnce = quantity.Duration(lent.After), lent.Burst
 	if lent.Unheard {
 		c.Within = min(c.Within, unknownWithin)

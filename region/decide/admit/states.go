@@ -34,6 +34,8 @@ type LimitState struct {
 	// time, and this attempt was not.
 	Earlier     bool
 	Remaining   quantity.Units
+	Class       string         // as Decision.Class
+	Kept        quantity.Units // as Decision.Kept
 	Owed        quantity.Units // as Decision.Owed
 	ResetAfter  time.Duration  // as Decision.ResetAfter
 	RetryAfter  time.Duration  // as Decision.RetryAfter; 0 if it admits
@@ -52,7 +54,7 @@ func (w *way) state(engine *rights.Engine, i int) LimitState {
 	a := w.Applied[i]
 	return LimitState{Limit: a.Limit.Name, Alias: a.Limit.Alias, Metadata: a.Limit.Metadata,
 		Algorithm: a.Limit.Algorithm, LimitUnits: a.Limit.Limit, Window: a.Limit.Window, Period: a.Limit.Period,
-		Cost: w.CostOf(i), Shadow: a.Limit.Shadow, Alternative: a.Limit.Alternative,
+		Class: w.class(i), Cost: w.CostOf(i), Shadow: a.Limit.Shadow, Alternative: a.Limit.Alternative,
 		Entitlement: a.Entitlement(),
 		Degraded:    engine.Degraded(a.Bucket), Admits: true}
 }
@@ -64,7 +66,8 @@ func (w *way) states(engine *rights.Engine, a queue.Answer, seed uint64) []Limit
 	for i, v := range a.Own().Verdicts {
 		s, bucket := w.state(engine, i), a.Decided.Buckets[i]
 		if !a.FromMemory || a.At(i) != 0 {
-			s.Admits, s.Counted, s.Remaining = v.Retry == 0, true, v.Remaining
+			s.Admits, s.Counted = v.Retry == 0, true
+			s.Remaining, s.Kept = w.left(i, a)
 			s.At, s.Earlier = a.At(i), a.Earlier != nil && a.Earlier[i]
 			s.ResetAfter, s.Share = quantity.Duration(bucket.Reset), max(bucket.Share, 0)
 			s.Window = lengthOf(w.Applied[i], bucket.Cell)
@@ -89,7 +92,7 @@ func (w *way) uncounted(engine *rights.Engine, d Decision) []LimitState {
 		}
 		all[i].Admits = d.Allowed
 		if d.Reason == StoreFailureLocal || d.FromMemory {
-			all[i].Counted, all[i].Remaining = true, d.Remaining
+			all[i].Counted, all[i].Remaining, all[i].Kept = true, d.Remaining, d.Kept
 			all[i].ResetAfter, all[i].RetryAfter = d.ResetAfter, d.RetryAfter
 		}
 	}

@@ -13,6 +13,7 @@ type way struct {
 	lists   *listed           // nil: the request has none
 	exempts *policy.Exemption // that the request meets which has no lists; nil: none
 	others  bool              // what it charges always is left out
+	classes []policy.Class    // of the request under each limit; nil: none of them has classes
 	stray   string            // a descriptor whose value meets no condition; see policy.Matcher.Stray
 }
 
@@ -28,6 +29,7 @@ func (l *Limiter) prepare(q Request, commit bool, room []*rules.Applied) way {
 	if q.others {
 		w.leaveCharged()
 	}
+	w.classify(q)
 	if commit && q.ID != "" && len(w.Applied) > 0 {
 		w.Once = onceKey(q.ID, q.Cost, w.Applied)
 	}

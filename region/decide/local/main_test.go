@@ -44,7 +44,7 @@ func with(t testing.TB, nodes int, limits ...string) node {
 // charges returns what a request is charged to the limits that apply to it.
 func (n node) charges(domain string, descriptors map[string]string, cost quantity.Units) (all []Charge) {
 	for _, a := range n.rules.Match(domain, descriptors) {
-		all = append(all, Charge{a, cost})
+		all = append(all, Charge{Applied: a, Cost: cost})
 	}
 	return all
 }

@@ -174,14 +174,14 @@ func TestGiveBackAfterTheCellEnded(t *testing.T) {
 	a := n.applied("a")
 	end := time.Unix(1000, 0)
 	// the first limit of a request that the second will deny
-	before := n.take(a, 15, true, end.Add(-time.Microsecond))
+	before := n.take(Charge{Applied: a, Cost: 15}, true, end.Add(-time.Microsecond))
 	// another request, in the next cell
-	n.take(a, 5, true, end)
+	n.take(Charge{Applied: a, Cost: 5}, true, end)
 	// the first request again
 	n.giveBack(a, 15, before.window)
 	admitted := int64(5)
 	for ; ; admitted++ {
-		if !n.take(a, 1, true, end).room {
+		if !n.take(Charge{Applied: a, Cost: 1}, true, end).room {
 			break
 		}
 	}
@@ -196,11 +196,11 @@ func TestClockStepBackOpensNoCellTwice(t *testing.T) {
 	n := with(t, 1, "name: second, limit: 100, window: 1s, lending_limit: 0.5")
 	a := n.applied("a")
 	now := time.Unix(1000, 0)
-	n.take(a, 20, true, now)
+	n.take(Charge{Applied: a, Cost: 20}, true, now)
 	n.Forget(now.Add(time.Second))
-	again := n.take(a, 20, true, now)
+	again := n.take(Charge{Applied: a, Cost: 20}, true, now)
 	if again.window != quantity.Cell(now.Unix()+1) ||
-		n.take(a, 1, true, now.Add(time.Second)).room {
+		n.take(Charge{Applied: a, Cost: 1}, true, now.Add(time.Second)).room {
 		t.Errorf("charged to cell %d, which then has room for more than the part of 20",
 			again.window)
 	}

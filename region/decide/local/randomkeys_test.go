@@ -67,7 +67,7 @@ func TestFallbackAgainstAPlainMap(t *testing.T) {
 				one.Bucket.ID = string(make([]byte, id))
 			}
 			cost := quantity.Units(1 + random.Int64N(4))
-			m := f.take(one, cost, true, now)
+			m := f.take(Charge{Applied: one, Cost: cost}, true, now)
 			key := fmt.Sprint(one.Bucket.ID, now.Unix()/60)
 			if want := plain[key]+cost <= 10; m.room != want {
 				t.Fatalf("seed %d: room %v for %d after %d of 10", seed, m.room, cost, plain[key])

@@ -136,11 +136,11 @@ func TestReserveIsNotBooked(t *testing.T) {
 		"none, then a reserve": {none, reserve}} {
 		f, now := New(Config{}), time.Unix(6000, 0)
 		for _, a := range order {
-			if m := f.take(a, 3, true, now); !m.room {
+			if m := f.take(Charge{Applied: a, Cost: 3}, true, now); !m.room {
 				t.Fatalf("%s: %+v", name, m)
 			}
 		}
-		spare := f.take(order[1], 2, true, now)
+		spare := f.take(Charge{Applied: order[1], Cost: 2}, true, now)
 		f.giveBack(order[1], 2, spare.window)
 		if all := f.unsettled(9); len(all) != 1 || all[0].units != 3 ||
 			f.Status() != (Status{Buckets: 1, Units: 6, Unbooked: 3, Bytes: bytesOfA}) {

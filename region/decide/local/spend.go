@@ -3,6 +3,7 @@ package local
 import (
 	"time"
 
+	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/memory/rules"
 )
@@ -12,6 +13,15 @@ import (
 type Charge struct {
 	*rules.Applied
 	Cost quantity.Units
+	Part quantity.PPM // that its class may use of the node's part, all use counted; 0: all
+}
+
+// may returns how much of the node's part the charge's class may use.
+func (c Charge) may(all quantity.Units) quantity.Units {
+	if c.Part == 0 {
+		return all
+	}
+	return algorithms.Portion(all, c.Part)
 }
 
 // Spent says whether a request was admitted without the store, by the limit that decided: one that
@@ -20,6 +30,7 @@ type Spent struct {
 	Admitted bool
 	Of       int            // place of the limit among the request's charges
 	Left     quantity.Units // of the part of its bucket, after the request if it was admitted
+	Kept     quantity.Units // what is left besides, for classes that may use more
 	Reset    time.Duration  // until the window ends
 	Never    bool           // the cost is above the whole part
 	Owed     quantity.Units // of Keep: what did not fit
@@ -41,7 +52,7 @@ func (p *Part) Spend(all []Charge, commit bool) (s Spent) {
 	var units quantity.Units
 	charged := make([]quantity.Cell, 0, len(all)) // the windows
 	for i, c := range all {
-		m := p.take(c.Applied, c.Cost, commit, now)
+		m := p.take(c, commit, now)
 		if !m.room {
 			for n, window := range charged {
 				p.giveBack(all[n].Applied, all[n].Cost, window)
@@ -52,7 +63,7 @@ func (p *Part) Spend(all []Charge, commit bool) (s Spent) {
 			charged, units = append(charged, m.window), units+c.Cost
 		}
 		if i == 0 || m.left < s.Left {
-			s = Spent{Admitted: true, Of: i, Left: m.left, Reset: m.reset}
+			s = Spent{Admitted: true, Of: i, Left: m.left, Kept: m.kept, Reset: m.reset}
 		}
 	}
 	p.admitted.Add(float64(units))
@@ -119,7 +130,7 @@ func (p *Part) Claim(requests [][]Charge) {
 // claimed before the request is charged, or the denial.
 func (p *Part) fits(all []Charge, now time.Time) (claims []claiming, denied Spent, room bool) {
 	for i, c := range all {
-		m := p.take(c.Applied, c.Cost, false, now)
+		m := p.take(c, false, now)
 		if !m.room {
 			return nil, m.denies(i), false
 		}
@@ -134,6 +145,7 @@ func (p *Part) fits(all []Charge, now time.Time) (claims []claiming, denied Spen
 type metered struct {
 	room   bool
 	left   quantity.Units // remaining units of the part, after the cost if there was room
+	kept   quantity.Units // remaining besides, of the part's share that the class may not use
 	reset  time.Duration  // until the window ends
 	never  bool           // the cost is above the whole part
 	window quantity.Cell  // number of the window that was charged
@@ -142,7 +154,7 @@ type metered struct {
 
 // denies returns the denial of a limit without room.
 func (m metered) denies(of int) Spent {
-	return Spent{Of: of, Left: m.left, Reset: m.reset, Never: m.never}
+	return Spent{Of: of, Left: m.left, Kept: m.kept, Reset: m.reset, Never: m.never}
 }
 
 // claiming is about this node's part of one bucket in one window.
@@ -153,9 +165,10 @@ type claiming struct {
 
 // take charges a cost to this node's part of a bucket if there is room. If it is not known how much
 // of a window was spent, all of it counts as spent.
-func (p *Part) take(a *rules.Applied, cost quantity.Units, commit bool,
-	clock time.Time) metered {
-	part, asks := p.of(a), cost == 0
+func (p *Part) take(c Charge, commit bool, clock time.Time) metered {
+	a, cost := c.Applied, c.Cost
+	all, asks := p.of(a), cost == 0
+	part := c.may(all)
 	if asks {
 		cost, commit = 1, false
 	}
@@ -190,6 +203,7 @@ func (p *Part) take(a *rules.Applied, cost quantity.Units, commit bool,
 	}
 	m.room = s.units+cost <= part
 	m.left = max(part-s.units, 0)
+	m.kept = max(all-s.units, 0) - m.left
 	if !m.room {
 		return m
 	}

@@ -29,10 +29,12 @@ type Ask struct {
 	// Costs holds the cost of each limit; nil: Cost. One of 0 asks whether a unit is left, and charges
 	// nothing: the charge follows, since what it costs is known only afterwards. Of a limit that is
 	// charged always it is demand of a usual charge.
-	Costs  []quantity.Units
-	Commit bool // it is charged if it is admitted
-	Chunk  bool // its units are for later requests, which are admitted without the store
-	Ahead  bool // its units are for Envoys, whose reports tell their demand
+	Costs []quantity.Units
+	// Portions holds the part of each limit's rights that the request may use (classes); nil: all.
+	Portions []quantity.PPM
+	Commit   bool // it is charged if it is admitted
+	Chunk    bool // its units are for later requests, which are admitted without the store
+	Ahead    bool // its units are for Envoys, whose reports tell their demand
 	// Charge says that the costs were known only afterwards: all limits are charged always, whatever
 	// is left.
 	Charge bool
@@ -67,6 +69,14 @@ func (w *Ask) CostOf(i int) quantity.Units {
 		return w.Costs[i]
 	}
 	return w.Cost
+}
+
+// PortionOf returns the part of one of its limits' rights that the request may use.
+func (w *Ask) PortionOf(i int) quantity.PPM {
+	if w.Portions == nil {
+		return algorithms.Whole
+	}
+	return w.Portions[i]
 }
 
 // Apart reports whether the request has a cost for each limit.

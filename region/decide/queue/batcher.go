@@ -275,10 +275,33 @@ func (b *batcher) calls(groups [][]Ask) (calls []algorithms.Decide, work int64) 
 		calls[i] = algorithms.Decide{Fence: algorithms.Fence{Epoch: first.Rules.Epoch},
 			Commit: first.Commit, Once: first.Once,
 			Buckets: buckets[len(buckets)-len(first.Applied):], Costs: costs[before:],
-			PerBucket: first.Apart()}
+			PerBucket: first.Apart(), Parts: partsOf(g)}
 		work += int64(len(first.Applied)) * int64(scriptWork+(len(g)-1)*joinWork)
 	}
 	return calls, work
+}
+
+// partsOf returns the parts of the requests of a group, nil if all may use all.
+func partsOf(group []Ask) (all []quantity.PPM) {
+	if allWhole(group) {
+		return nil
+	}
+	for n := range group {
+		for i := range group[n].Applied {
+			all = append(all, group[n].PortionOf(i))
+		}
+	}
+	return all
+}
+
+// allWhole reports whether all requests of a group may use all of their limits' rights.
+func allWhole(group []Ask) bool {
+	for n := range group {
+		if group[n].Portions != nil {
+			return false
+		}
+	}
+	return true
 }
 
 func shardOf(c algorithms.Decide) store.Shard { return store.ShardOf(c.Buckets[0].Key) }

@@ -71,6 +71,12 @@ func (w Ask) only(p Part) Ask {
 			own.Costs[n] = w.Costs[i]
 		}
 	}
+	if w.Portions != nil {
+		own.Portions = make([]quantity.PPM, len(p.Of))
+		for n, i := range p.Of {
+			own.Portions[n] = w.Portions[i]
+		}
+	}
 	if w.Once != "" {
 		own.Once = store.OnceKeyIn(p.Shard, w.Once)
 	}

@@ -1,6 +1,7 @@
 package callers
 
 import (
+	"fmt"
 	"net/http"
 	"time"
 
@@ -26,6 +27,11 @@ type Decision struct {
 	// Absent if neither the store nor this node counted.
 	Remaining  *quantity.Units      `json:"remaining,omitempty"`
 	ResetAfter *asjson.Milliseconds `json:"reset_after_ms,omitempty"`
+
+	// Class is the request's class under the limit, and Kept is what is free beside Remaining, for
+	// classes with a larger part; absent where there is none.
+	Class string         `json:"class,omitempty"`
+	Kept  quantity.Units `json:"kept,omitempty"`
 
 	// Absent if allowed, if the request is never admitted, and if the time is not known.
 	RetryAfter *asjson.Milliseconds `json:"retry_after_ms,omitempty"`
@@ -81,6 +87,8 @@ type LimitState struct {
 	Share       quantity.Units       `json:"share"`
 	Degraded    bool                 `json:"degraded,omitempty"`
 	Owed        quantity.Units       `json:"owed,omitempty"` // as Decision.Owed
+	Class       string               `json:"class,omitempty"`
+	Kept        quantity.Units       `json:"kept,omitempty"`
 }
 
 func newLimitStates(all []admit.LimitState) (states []LimitState) {
@@ -90,7 +98,8 @@ func newLimitStates(all []admit.LimitState) (states []LimitState) {
 	for _, s := range all {
 		j := LimitState{Limit: s.Limit, Algorithm: s.Algorithm, LimitUnits: s.LimitUnits,
 			Window: asjson.Milliseconds(s.Window), Admits: s.Admits, Shadow: s.Shadow,
-			Entitlement: s.Entitlement, Share: s.Share, Degraded: s.Degraded, Owed: s.Owed}
+			Entitlement: s.Entitlement, Share: s.Share, Degraded: s.Degraded, Owed: s.Owed,
+			Class: s.Class, Kept: s.Kept}
 		if s.Counted {
 			j.Remaining, j.ResetAfter = &s.Remaining, (*asjson.Milliseconds)(&s.ResetAfter)
 		}
@@ -109,7 +118,7 @@ func newDecision(d admit.Decision) *Decision {
 		Algorithm: string(d.Algorithm), Node: d.Node, Region: d.Region,
 		Degraded: d.Degraded, Sequence: d.Sequence, Shadowed: d.Shadowed, Repeated: d.Repeated,
 		Receipt: d.Receipt, Problem: wire.Complaint(d), Undecided: d.Undecided,
-		FromMemory: d.FromMemory, Owed: d.Owed, Epoch: d.Epoch, Limits: newLimitStates(d.Limits)}
+		FromMemory: d.FromMemory, Owed: d.Owed, Class: d.Class, Kept: d.Kept, Epoch: d.Epoch, Limits: newLimitStates(d.Limits)}
 	if d.Limit != "" {
 		j.LimitUnits, j.Entitlement = &d.LimitUnits, &d.Entitlement
 	}
@@ -175,7 +184,7 @@ type denied struct {
 // has reduced capacity while its store fails, or while it has its fixed split alone because it
 // cannot reach another region of the limit.
 func denial(d admit.Decision) denied {
-	p := wire.NewProblem(http.StatusTooManyRequests, denials[d.Reason])
+	p := wire.NewProblem(http.StatusTooManyRequests, detail(d))
 	switch d.Reason {
 	case admit.StoreFailure:
 		p.Status = http.StatusServiceUnavailable
@@ -190,6 +199,24 @@ func denial(d admit.Decision) denied {
 		}
 	}
 	return denied{p, violated(d), newDecision(d)}
+}
+
+// detail says why a request is denied: where units are free, what its class has to do with it.
+func detail(d admit.Decision) string {
+	if d.Class == "" {
+		return denials[d.Reason]
+	}
+	switch {
+	case d.Reason == admit.OverLimit && d.Kept > 0:
+		return fmt.Sprintf("class %s has used its part of what this region has of the limit; %d units are left, kept for classes with a larger part", d.Class, d.Kept)
+	case d.Reason == admit.StoreFailureLocal && d.Kept > 0:
+		return fmt.Sprintf("%s for class %s; %d units are left, kept for classes with a larger part", denials[d.Reason], d.Class, d.Kept)
+	case d.Reason == admit.ExceedsRegionCapacity:
+		return fmt.Sprintf("the cost is above what class %s may use of what this region has of the limit by itself", d.Class)
+	case d.Reason == admit.Never:
+		return fmt.Sprintf("the cost is above what class %s may use of the limit", d.Class)
+	}
+	return denials[d.Reason]
 }
 
 func violated(d admit.Decision) (names []string) {

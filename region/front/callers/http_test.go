@@ -47,6 +47,12 @@ func TestDecisions(t *testing.T) {
 		{"denied", fronts.Denied(),
 			"429\n" + fronts.ProblemType + "Retry-After: 11\n" + counts0 + exceeded(admit.OverLimit, deniedJSON),
 			"200\n" + fronts.JSONType + counts0 + deniedJSON},
+		{"denied, with units free for other classes",
+			fronts.With(fronts.Denied(), func(d *admit.Decision) { d.Class, d.Kept = "batch", 170 }),
+			"429\n" + fronts.ProblemType + "Retry-After: 11\n" + counts0 + problem("quota-exceeded", "Quota Exceeded", "429",
+				"class batch has used its part of what this region has of the limit; 170 units are left, kept for classes with a larger part",
+				strings.Replace(deniedJSON, `"retry_after_ms"`, `"class":"batch","kept":170,"retry_after_ms"`, 1)),
+			"200\n" + fronts.JSONType + counts0 + strings.Replace(deniedJSON, `"retry_after_ms"`, `"class":"batch","kept":170,"retry_after_ms"`, 1)},
 		{"denied for less than a second",
 			fronts.With(fronts.Denied(), func(d *admit.Decision) {
 				d.RetryAfter, d.ResetAfter = time.Microsecond, time.Microsecond

@@ -117,6 +117,23 @@ func TestExplainSaysWhatIsOwed(t *testing.T) {
 	}
 }
 
+// TestExplainSaysWhatClassesMayUse: of a limit with classes, in each region.
+func TestExplainSaysWhatClassesMayUse(t *testing.T) {
+	f := overseen(t)
+	for id, look := range f.Looks {
+		classed := *look.Limit
+		classed.Classes = &policy.Classes{By: "priority", All: []policy.Class{{Name: "batch", Part: 600_000}, {Name: "interactive", Part: policy.PPMOne}}}
+		look.Limit = &classed
+		look.Inspected.Share, look.Inspected.Used, look.Inspected.Free = 50, 25, 25
+		f.Looks[id] = look
+	}
+	var e quotadv1.ExplainResponse
+	text := asks(t, newServer(t, f, Options{}), "/v1/explain/a?account=42", 200, &e)
+	if !strings.Contains(text, `"classes":{"by":"priority","all":[{"class":"batch","may_use":30,"free":5},{"class":"interactive","may_use":50,"free":25}]}`) {
+		t.Errorf("%s", text)
+	}
+}
+
 // TestExplainNamesTheCalendar: of a limit by the calendar one reads which window it has, and the
 // length of the present one.
 func TestExplainNamesTheCalendar(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/quotad/quotad/allocator/assign"
 	"github.com/quotad/quotad/policy"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/front/asjson"
@@ -121,7 +122,8 @@ func bucketMessage(b region.Bucket) *quotadv1.BucketResponse {
 		Fading: int64(found.Fading), ClosedUntil: ifSet(b.ClosedUntil),
 		Assigned:     asjson.Some(int64(found.Assigned(found.Cell))),
 		NextAssigned: asjson.Some(int64(found.Assigned(found.Cell + 1))),
-		Owed:         owed(b)}
+		Owed:         owed(b),
+		Classes:      classRooms(b)}
 	if b.Terms.Kind.Bucket() {
 		m.Burst = (*int64)(&b.Terms.Burst)
 	}
@@ -134,6 +136,25 @@ func bucketMessage(b region.Bucket) *quotadv1.BucketResponse {
 		m.Rights = append(m.Rights, rights)
 	}
 	return m
+}
+
+// classRooms returns what each class may use of a bucket, or nil if its limit has none.
+func classRooms(b region.Bucket) *quotadv1.ClassRooms {
+	if b.Limit.Classes == nil {
+		return nil
+	}
+	found := &b.Inspected.State
+	all := &quotadv1.ClassRooms{By: b.Limit.Classes.By}
+	has := found.Share
+	if b.Terms.Kind.Bucket() {
+		has = found.Used + found.Free
+	}
+	for _, c := range b.Limit.Classes.All {
+		part := quantity.PPM(c.Part)
+		all.All = append(all.All, &quotadv1.ClassRoom{Class: c.Name, MayUse: int64(algorithms.Portion(max(has, 0), part)),
+			Free: int64(max(found.Free-found.Withheld(b.Terms.Kind, part), 0))})
+	}
+	return all
 }
 
 // owed returns how many units a bucket owes, or nil if its limit is not charged always.

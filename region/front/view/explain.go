@@ -55,7 +55,7 @@ func inRegion(v *quotadv1.BucketView) *quotadv1.BucketInRegion {
 		RememberDenial: v.GetRememberDenial(), Envoys: v.GetEnvoys(),
 		Problem: asjson.Some(v.GetProblem()), Assigned: asjson.Some(l.GetAssigned())}
 	if l != nil {
-		in.Owed = l.Owed
+		in.Owed, in.Classes = l.Owed, l.Classes
 	}
 	for _, r := range l.GetRights() {
 		in.Rights = append(in.Rights, &quotadv1.Rights{Cell: r.GetCell(), Region: r.GetRegion(),

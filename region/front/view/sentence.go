@@ -22,7 +22,7 @@ func sentence(e *quotadv1.ExplainResponse, now time.Time) string {
 	}
 	head := fmt.Sprintf("The last request, %s in %s, was %s%s", ago(now, last.GetAt().AsTime()),
 		in.GetRegion(), verb, because(in, last, e.GetLimitUnits()))
-	return strings.Join(nonempty(head, owes(in), elsewhere(e, in, last), next(in, now)), " ")
+	return strings.Join(nonempty(head, owes(in), classes(in), elsewhere(e, in, last), next(in, now)), " ")
 }
 
 // because says why a region's last request was decided as it was, as the end of a sentence.
@@ -38,6 +38,9 @@ func because(in *quotadv1.BucketInRegion, last *quotadv1.LastRequest, limit int6
 		return ": it fitted; " + holds + "."
 	case quotadv1.Reason_REASON_OVER_LIMIT:
 		text := ": it cost more than " + region + " had left; " + holds + "."
+		if in.GetClasses() != nil {
+			text = ": it cost more than " + region + " had left, or left for its class; " + holds + "."
+		}
 		if last.GetFromMemory() {
 			text += fmt.Sprintf(" Node %s remembered that and did not ask the store again.",
 				last.GetNode())
@@ -78,6 +81,20 @@ func owes(in *quotadv1.BucketInRegion) string {
 	}
 	return fmt.Sprintf("%s owes %d, which were charged although they did not fit (charge: always). Nothing fits there until that is covered.",
 		in.GetRegion(), in.GetOwed())
+}
+
+// classes says which classes have used their part while units are free. Empty: none.
+func classes(in *quotadv1.BucketInRegion) string {
+	var used []string
+	for _, c := range in.GetClasses().GetAll() {
+		if c.GetFree() == 0 && in.GetFree() > 0 {
+			used = append(used, fmt.Sprintf("%s (up to %d)", c.GetClass(), c.GetMayUse()))
+		}
+	}
+	if len(used) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d units are free there, and not for %s.", in.GetFree(), listed(used))
 }
 
 // elsewhere says of a request that was denied over its limit why the other regions' units did not

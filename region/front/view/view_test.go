@@ -74,6 +74,17 @@ func TestSentences(t *testing.T) {
 				"eu-west owes 12, which were charged although they did not fit (charge: always). Nothing fits there until that is covered. " +
 				"Worldwide 512 of 1000 units are used. Other regions hold unused units (us-east 300), which move as far as they do not expect to need them. " +
 				"A request of one unit would be denied in eu-west now, and told to come again in 1m10s, at 12:01:10 UTC."},
+		"one class has used its part": {[]*quotadv1.BucketView{in("us-east", 100),
+			with(with(in("eu-west", 240), denied(2*time.Second, quotadv1.Reason_REASON_OVER_LIMIT)),
+				func(v *quotadv1.BucketView) {
+					v.Now = &quotadv1.Decision{Allowed: true}
+					v.Ledger.Classes = &quotadv1.ClassRooms{By: "priority", All: []*quotadv1.ClassRoom{
+						{Class: "batch", MayUse: 240}, {Class: "interactive", MayUse: 400, Free: 160}}}
+				})},
+			"The last request, 2s ago in eu-west, was denied: it cost more than eu-west had left, or left for its class; of the 400 units that eu-west holds now 240 are used. " +
+				"160 units are free there, and not for batch (up to 240). " +
+				"Worldwide 340 of 1000 units are used. Other regions hold unused units (us-east 300), which move as far as they do not expect to need them. " +
+				"A request of one unit would be admitted in eu-west now."},
 		"cut off": {[]*quotadv1.BucketView{
 			with(with(in("eu-west", 400), denied(time.Second, quotadv1.Reason_REASON_OVER_LIMIT)),
 				func(v *quotadv1.BucketView) {

@@ -60,6 +60,8 @@ var loads = []load{
 		bring: used(usual), call: denies(usual, 1)},
 	{name: "denied 10000 of 10000", only: logOnly, limit: large / 2, calls: 5, units: 1,
 		bring: used(large / 2), call: denies(large/2, 1)},
+	{name: "of a class", only: owing, limit: usual, calls: 200, units: 1, bring: used(1), call: ofClass(1, true)},
+	{name: "of a class, denied", only: owing, limit: usual, calls: 200, units: 1, bring: used(usual * 6 / 10), call: ofClass(10, false)},
 	{name: "question", only: owing, limit: usual, calls: 200, units: 1, bring: used(1), call: charges(false)},
 	{name: "charge", only: owing, limit: usual, calls: 200, units: 1, bring: used(1), call: charges(true)},
 	{name: "charge, owed", only: owing, limit: usual, calls: 200, units: 1, bring: used(usual), call: charges(true)},
@@ -133,6 +135,17 @@ func credits(st *stage, on bucket, n quantity.Units) (quantity.Cell, bool) {
 		Announcement: algorithms.Announcement{Peer: "us-east",
 			PeerGeneration: 1, Cell: cell, Lent: n, Most: usual}})
 	return cell, g.Status == algorithms.StatusOK && g.Row.Borrowed == n
+}
+
+// ofClass decides a request of a class that may use 0.6 of the rights, of a cost that fits or later
+// will.
+func ofClass(cost quantity.Units, fits bool) func(*stage, bucket, quantity.Units) (quantity.Cell, bool) {
+	return func(st *stage, on bucket, _ quantity.Units) (quantity.Cell, bool) {
+		d := decide(st.b, st.Store, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []quantity.Units{cost},
+			Parts: []quantity.PPM{600_000}, Buckets: []algorithms.LimitTarget{{
+				Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms}}}})
+		return d.Buckets[0].Cell, (admitted(d) == cost) == fits
+	}
 }
 
 // charges asks about a unit whose cost is known only afterwards, or charges it whatever is left.

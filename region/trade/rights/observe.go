@@ -49,7 +49,7 @@ func (e *Engine) observe(applied []*rules.Applied, c *algorithms.Decide, d algor
 	e.mu.Lock()
 	for i, a := range applied {
 		if c.PerBucket && c.Costs[i] == 0 {
-			e.observeQuestion(a, d, i)
+			e.observeQuestion(a, c, d, i)
 			continue
 		}
 		o := e.observing(a.Bucket)
@@ -60,6 +60,7 @@ func (e *Engine) observe(applied []*rules.Applied, c *algorithms.Decide, d algor
 			case cost > a.Most() && !c.Buckets[i].Always:
 			case c.Buckets[i].Always: // what is owed is covered as such, and is no demand
 				o.Admit(cost - answer.Verdicts[i].Owed)
+			case c.WithheldOnly(n, i, answer.Verdicts[i]): // units are free: those of other regions are not needed
 			case answer.Admitted && answer.Verdicts[i].Retry == 0:
 				o.Admit(cost)
 			case answer.Verdicts[i].Retry != 0:
@@ -74,13 +75,13 @@ func (e *Engine) observe(applied []*rules.Applied, c *algorithms.Decide, d algor
 // observeQuestion adds to the next report that a bucket was asked about before a use. If it is charged
 // always, a denied question is demand of a usual charge; an admitted one is charged afterwards. The
 // caller holds the lock.
-func (e *Engine) observeQuestion(a *rules.Applied, d algorithms.Decided, place int) {
+func (e *Engine) observeQuestion(a *rules.Applied, c *algorithms.Decide, d algorithms.Decided, place int) {
 	if a.Limit.Charge != policy.ChargeAlways {
 		return
 	}
 	o := e.observing(a.Bucket)
 	o.State, o.Now, o.Asked = d.Buckets[place], d.Now, true
-	if d.Answers[0].Verdicts[place].Retry != 0 {
+	if v := d.Answers[0].Verdicts[place]; v.Retry != 0 && !c.WithheldOnly(0, place, v) {
 		o.Deny(min(a.Charges.Usual(), a.Most()))
 	}
 }

@@ -74,8 +74,15 @@ type listedLimit struct {
 	Charge       policy.Charge      `json:"charge"`
 	MaxDebt      quantity.Units     `json:"max_debt,omitempty"` // in each region
 	SettleWithin string             `json:"settle_within"`
-	Entitlements map[string]units   `json:"entitlements"`     // by region
-	Bursts       map[string]units   `json:"bursts,omitempty"` // by region
+	Classes      *listedClasses     `json:"classes,omitempty"` // nil: none
+	Entitlements map[string]units   `json:"entitlements"`      // by region
+	Bursts       map[string]units   `json:"bursts,omitempty"`  // by region
+}
+
+// listedClasses is what each class may use of what a region holds.
+type listedClasses struct {
+	By    string                 `json:"by"`
+	Parts map[string]json.Number `json:"parts"`
 }
 
 // listedAssign is what a limit says of Envoys: its entitlements and bursts are without their units.
@@ -117,6 +124,12 @@ func listed(l *policy.Limit, regions []string) listedLimit {
 	}
 	if a := l.Assign; a != nil {
 		listed.Assign = &listedAssign{policy.FormatWindow(a.TTL), a.NoAssignment, a.MaxBurst}
+	}
+	if c := l.Classes; c != nil {
+		listed.Classes = &listedClasses{c.By, map[string]json.Number{}}
+		for _, one := range c.All {
+			listed.Classes.Parts[one.Name] = json.Number(one.Part.String())
+		}
 	}
 	listed.split(l, regions)
 	for _, c := range l.Match {
@@ -185,6 +198,9 @@ func (l listing) print(w io.Writer) error {
 		}
 		if limit.Charge == policy.ChargeAlways {
 			name += " (charged always)"
+		}
+		if limit.Classes != nil {
+			name += " (classes)"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s", name, limit.Domain,
 			strings.Join(limit.Key, ","), conditions(limit.Match),

@@ -2,6 +2,7 @@ package limits
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -125,6 +126,10 @@ type appliesTo struct {
 	Key    string `json:"key"`
 	Shadow bool   `json:"shadow,omitempty"`
 	Assign bool   `json:"assign,omitempty"` // Envoys may be assigned parts
+	// Class is that of the request, and Part what it may use of what a region holds; absent: the
+	// limit has no classes.
+	Class *string     `json:"class,omitempty"`
+	Part  json.Number `json:"class_part,omitempty"`
 }
 
 type doesNotApply struct {
@@ -147,8 +152,12 @@ func (t *explaining) tested(d *policy.Document, e policy.Explanation, list []pol
 		l := one.Limit
 		switch {
 		case one.Applies:
-			answer.Applies = append(answer.Applies, appliesTo{l.Name, int64(l.Limit), windowWords(l),
-				keyWords(one.Bucket), l.Shadow, l.Assign != nil})
+			applies := appliesTo{Limit: l.Name, Units: int64(l.Limit), Window: windowWords(l),
+				Key: keyWords(one.Bucket), Shadow: l.Shadow, Assign: l.Assign != nil}
+			if l.Classes != nil {
+				applies.Class, applies.Part = &one.Class.Name, json.Number(one.Class.Part.String())
+			}
+			answer.Applies = append(answer.Applies, applies)
 		case t.all || len(one.Lacks) < 2:
 			answer.Others = append(answer.Others, doesNotApply{l.Name, termsWords(l), one.Lacks})
 		default:
@@ -214,6 +223,12 @@ func (t tested) print(w io.Writer) error {
 		}
 		if a.Assign {
 			note = ", which Envoys may be assigned parts of"
+		}
+		switch {
+		case a.Class != nil && *a.Class == "":
+			note += ", of no class: it may use all of what a region holds"
+		case a.Class != nil:
+			note += fmt.Sprintf(", class %s: it may use %s of what a region holds", show.Printable(*a.Class), a.Part)
 		}
 		fmt.Fprintf(w, "applies  %s: %d a %s for %s%s\n", show.Name(a.Limit), a.Units, a.Window,
 			show.Printable(a.Key), note)

@@ -4,7 +4,7 @@ import { el, write, show } from './dom.js';
 import { draw } from './ledger.js';
 import { Table } from './table.js';
 import { balance, trades } from './trades.js';
-import { bucketText, explainPath, owes } from './buckets.js';
+import { bucketText, classes, explainPath, owes } from './buckets.js';
 import { ago, list, number, percent, span, words } from './format.js';
 import { get } from './session.js';
 
@@ -101,7 +101,7 @@ function regionsTable() {
       {
         head: 'Free',
         num: true,
-        text: known((v) => number(v.free) + owes(v, ', ')),
+        text: known((v) => number(v.free) + classes(v) + owes(v, ', ')),
         bad: (v) => !v.problem && v.free <= 0,
       },
       {

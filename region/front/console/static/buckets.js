@@ -41,6 +41,11 @@ export function explainPath(b) {
 // nothing if its limit is not charged always.
 export const owes = (b, before) => (b.owed === undefined ? '' : `${before}owes ${number(b.owed)}`);
 
+// classes returns what is free of a bucket for each class in one region. It returns nothing if its limit
+// has none.
+export const classes = (v) =>
+  v.classes ? ` (${v.classes.all.map((c) => `${c.class} ${number(c.free)}`).join(', ')})` : '';
+
 // falseDenials says whether a bucket's denials may be false: units were denied of late, a region
 // has nothing free, and others have. It returns the regions without, and the units free elsewhere.
 // Null: no denial looks false.

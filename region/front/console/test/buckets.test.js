@@ -6,6 +6,7 @@ import {
   bucketText,
   byDenials,
   byUse,
+  classes,
   explainPath,
   falseDenials,
   owes,
@@ -47,6 +48,15 @@ test('what a bucket owes is said, also nothing, if its limit is charged always',
   assert.equal(owes({ owed: 1200 }, ', '), ', owes 1,200');
   assert.equal(owes({ owed: 0 }, ', charged always: '), ', charged always: owes 0');
   assert.equal(owes({}, ', '), '');
+});
+
+test('what is free for each class is said, if the limit has classes', () => {
+  const all = [
+    { class: 'batch', may_use: 600, free: 0 },
+    { class: 'interactive', may_use: 1000, free: 1400 },
+  ];
+  assert.equal(classes({ classes: { by: 'priority', all } }), ' (batch 0, interactive 1,400)');
+  assert.equal(classes({}), '');
 });
 
 test('a denial may be false where others have units free', () => {

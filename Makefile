@@ -109,7 +109,7 @@ soak: build ## 2,000 simulated seeds of a minute, all by the Lua scripts on an e
 
 FROM ?= 1000000
 NIGHT ?= 100000
-DRAWS = wider tight prefetch varied documents spanning envoys calendar busy classes
+DRAWS = wider tight prefetch varied documents spanning envoys calendar busy classes large
 
 .PHONY: mutants
 mutants: ## every rule of the protocol left out, one by one: the simulator must find each within its number of seeds

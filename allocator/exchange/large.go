@@ -26,11 +26,17 @@ type large struct {
 // Admit adds an admitted cost.
 func (o *Observed) Admit(cost quantity.Units) { o.Requests.Admit(cost, o.Bucket.Limit) }
 
-// Deny adds a denied cost that the limit could admit.
-func (o *Observed) Deny(cost quantity.Units) {
-	if o.Requests.Deny(cost, o.Bucket.Limit); allocator.IsLarge(cost, o.Bucket.Limit) {
+// Deny adds a denied cost that the limit could admit. whole says that this region would admit it if it had
+// so many units: not of a class that may use a part of them, nor of several requests together.
+func (o *Observed) Deny(cost quantity.Units, whole bool) {
+	if o.Requests.Deny(cost, o.Bucket.Limit); whole && allocator.IsLarge(cost, o.Bucket.Limit) {
 		o.Large = max(o.Large, cost)
 	}
+}
+
+// DenyUnits adds so many denied requests of a unit each.
+func (o *Observed) DenyUnits(units quantity.Units) {
+	o.Add(allocator.Requests{Denied: units, Squares: uint64(units)})
 }
 
 // deniedLarge takes in the largest cost that was denied since the last report; 0: none. The largest

@@ -43,7 +43,7 @@ func (r *testRegion) chargeWhole(cost quantity.Units) algorithms.Decided {
 		r.admitted += cost
 		r.admit[int64(d.Buckets[0].Cell)] += cost
 	} else {
-		o.Deny(cost)
+		o.Deny(cost, true)
 		r.denied += cost
 	}
 	r.step(o)

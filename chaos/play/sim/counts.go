@@ -16,6 +16,8 @@ type Counts struct {
 	// denied by a denial that the node remembered.
 	Spent, Remembered int64
 	Owed              int64 // units that did not fit of costs that are known only afterwards
+	Large             int64 // requests of large costs (Plan.Large), each counted once
+	LargeAdmitted     int64 // of them, those that were admitted in the end
 	Classed           int64 // admitted requests that the judge held to a class of less than all
 	Proxied           int64 // requests that Envoys admitted by themselves
 	Messages          int64 // between regions, without hints
@@ -73,6 +75,8 @@ func (c *Counts) Add(o *Counts) {
 	c.Remembered += o.Remembered
 	c.Owed += o.Owed
 	c.Classed += o.Classed
+	c.Large += o.Large
+	c.LargeAdmitted += o.LargeAdmitted
 	c.Proxied += o.Proxied
 	c.Messages += o.Messages
 	c.Bytes += o.Bytes

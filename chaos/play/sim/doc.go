@@ -62,6 +62,9 @@
 // The draw with classes (Config.Classes, quotad simulate --classes; classes.go) has limits say
 // which requests go first, and requests of their classes, of none, and of one that no limit has.
 //
+// The draw with large costs (Config.Large, quotad simulate --large; large.go) has some requests cost up to
+// the whole limit, and their callers come again.
+//
 // The draw of documents (Config.Documents, quotad simulate --documents; changes.go, edits.go) plays an
 // operator who edits the limits document: numbers and weights, limits that are taken out, put back,
 // added, renamed and moved, regions that are fenced, return, are removed and join. Half of the plans

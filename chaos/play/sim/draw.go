@@ -31,6 +31,7 @@ type Config struct {
 	Envoys    bool            // have token buckets alone, of which Envoys are assigned parts
 	Owing     bool            // have limits be charged costs that are known only afterwards
 	Classes   bool            // have limits with classes, and requests of them
+	Large     bool            // have requests of large costs, whose callers come again
 	Busy      bool            // have stores take time, and more asked of them than they can decide
 	Calendar  bool            // have fixed windows count by the calendar of a time zone
 	Only      []int           // IDs of the acts to keep; nil: all
@@ -91,6 +92,7 @@ func Draw(seed uint64, c Config) *Plan {
 	if c.Classes {
 		classify(p)
 	}
+	p.Large = c.Large
 	if c.Spanning {
 		spread(p)
 	}

@@ -16,6 +16,8 @@ type offering struct {
 	until   int64
 	sent    int
 	classes *rand.Rand // of requests; nil: none was sent yet
+	// largeCosts are which requests cost so much, and how much; nil: none was sent yet
+	largeCosts *rand.Rand
 }
 
 // offer begins an act of load.
@@ -142,6 +144,9 @@ func (o *offering) request(r *region, key int) (*node, *request) {
 		}
 	case chance == 99:
 		rq.q.Cost = []quantity.Units{0, -1, algorithms.MaxUnits + 1, 1 << 62}[o.random.IntN(4)]
+	}
+	if chance < 99 && !rq.q.Receipt && rq.q.ID == "" {
+		o.large(n, rq, l)
 	}
 	return n, rq
 }

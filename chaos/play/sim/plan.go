@@ -28,6 +28,8 @@ type Plan struct {
 	Refunds bool
 	// Classes has requests say a class.
 	Classes bool
+	// Large has some requests cost up to the whole limit.
+	Large bool
 	// Began is the wall clock's time at the start, before Into, µs since 1970; 0: that of every
 	// run.
 	Began int64

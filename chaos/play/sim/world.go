@@ -84,6 +84,7 @@ const (
 	forRolls
 	forOwing
 	forClasses
+	forLarge
 )
 
 // newWorld returns the world of a plan before anything has happened.

@@ -77,6 +77,8 @@ func simulateFlags(f *pflag.FlagSet, s *simulation.Simulation) {
 		"nodes hold units of most limits that allow it (consistency: prefetch), and machines stand still with their clocks, by random numbers of their own")
 	f.BoolVar(&s.Hunt.Owing, "owing", false,
 		"limits are charged costs of uses that are known only afterwards (charge: always), up to twice the limit, some of them unasked, by random numbers of their own")
+	f.BoolVar(&s.Hunt.Large, "large", false,
+		"some requests cost up to the whole limit, and their callers come again a second later, by random numbers of their own")
 	f.BoolVar(&s.Hunt.Classes, "classes", false,
 		"limits have classes of which each may use a part of what a region holds, and requests say one, none, or one that no limit has, by random numbers of their own")
 	f.BoolVar(&s.Hunt.Varied, "varied", false,

@@ -45,7 +45,7 @@ func (f *Flow) remembered() (a queue.Answer, denied bool) {
 	for i, at := range a.Times {
 		if at != 0 && demands[i] {
 			l.rights.ObserveDenied(f.way.Applied[i].Bucket, a.Decided.Buckets[i], at,
-				f.way.CostOf(i))
+				f.way.CostOf(i), f.way.PortionOf(i) == algorithms.Whole)
 		}
 	}
 	return a, true

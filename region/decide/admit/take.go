@@ -131,7 +131,7 @@ func (l *Limiter) reported(t Take, all []*rules.Applied) {
 	generation, now := l.tenure.Generation(), l.elapsed()
 	for _, a := range all {
 		if d, denies := a.Held.Denies(generation, now); denies {
-			l.rights.ObserveDenied(a.Bucket, d.State, d.Now, t.Denied)
+			l.rights.ObserveDeniedUnits(a.Bucket, d.State, d.Now, t.Denied)
 			denied := Decision{Limit: a.Limit.Name, Reason: OverLimit, At: d.Now, FromMemory: true}
 			l.accounts.one(a, t.Denied, denied, l.accounts.outcome(denied))
 		}

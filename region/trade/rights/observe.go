@@ -64,7 +64,7 @@ func (e *Engine) observe(applied []*rules.Applied, c *algorithms.Decide, d algor
 			case answer.Admitted && answer.Verdicts[i].Retry == 0:
 				o.Admit(cost)
 			case answer.Verdicts[i].Retry != 0:
-				o.Deny(cost)
+				o.Deny(cost, c.Part(n, i) == algorithms.Whole)
 			}
 		}
 	}
@@ -82,14 +82,25 @@ func (e *Engine) observeQuestion(a *rules.Applied, c *algorithms.Decide, d algor
 	o := e.observing(a.Bucket)
 	o.State, o.Now, o.Asked = d.Buckets[place], d.Now, true
 	if v := d.Answers[0].Verdicts[place]; v.Retry != 0 && !c.WithheldOnly(0, place, v) {
-		o.Deny(min(a.Charges.Usual(), a.Most()))
+		o.Deny(min(a.Charges.Usual(), a.Most()), c.Part(0, place) == algorithms.Whole)
 	}
 }
 
 // ObserveDenied adds a denied request to the next report. The node denied it by what it remembers
-// of the bucket: the state at a store time.
+// of the bucket: the state at a store time. whole is as in exchange.Observed.Deny.
 func (e *Engine) ObserveDenied(b *exchange.Bucket, state algorithms.State, now quantity.StoreTime,
-	cost quantity.Units) {
+	cost quantity.Units, whole bool) {
+	e.observeDenied(b, state, now, func(o *exchange.Observed) { o.Deny(cost, whole) })
+}
+
+// ObserveDeniedUnits is ObserveDenied for so many requests of a unit each.
+func (e *Engine) ObserveDeniedUnits(b *exchange.Bucket, state algorithms.State, now quantity.StoreTime,
+	units quantity.Units) {
+	e.observeDenied(b, state, now, func(o *exchange.Observed) { o.DenyUnits(units) })
+}
+
+func (e *Engine) observeDenied(b *exchange.Bucket, state algorithms.State, now quantity.StoreTime,
+	add func(*exchange.Observed)) {
 	if len(b.Entitlements) < 2 {
 		return
 	}
@@ -98,7 +109,7 @@ func (e *Engine) ObserveDenied(b *exchange.Bucket, state algorithms.State, now q
 	if o.Now == 0 { // else the store has answered since
 		o.State, o.Now = state, now
 	}
-	o.Deny(cost)
+	add(o)
 	e.mu.Unlock()
 	e.drains()
 }

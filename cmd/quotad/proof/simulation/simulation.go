@@ -150,6 +150,7 @@ func (s *Simulation) replay(f *sim.Failure) string {
 	add(s.Hunt.Envoys, " --envoys")
 	add(s.Hunt.Owing, " --owing")
 	add(s.Hunt.Classes, " --classes")
+	add(s.Hunt.Large, " --large")
 	add(s.Hunt.Varied, " --varied")
 	add(s.Hunt.Busy, " --busy")
 	add(s.Hunt.Calendar, " --calendar")
@@ -179,6 +180,9 @@ func (s *Simulation) tell(w io.Writer, t sim.Tally, f *sim.Failure) error {
 		t.Counts.Spent, t.Counts.Remembered)
 	if t.Counts.Refused > 0 {
 		line("requests for which a store had no time: %d", t.Counts.Refused)
+	}
+	if t.Counts.Large > 0 {
+		line("requests of large costs: %d, of which %d were admitted in the end", t.Counts.Large, t.Counts.LargeAdmitted)
 	}
 	if t.Counts.Classed > 0 {
 		line("admitted requests that were held to their class: %d", t.Counts.Classed)

@@ -13,10 +13,11 @@ import (
 const evictionEvery = time.Minute
 
 // storeMemory is what is known of the memory of the region's Redis. Only the goroutine that reads
-// it from the store uses due.
+// it from the store uses versions and due.
 type storeMemory struct {
 	size     atomic.Pointer[store.Size] // as last read; nil: not known yet
 	eviction atomic.Pointer[string]     // maxmemory-policy, as last read; nil: not known yet
+	versions map[string]bool            // those that are logged, at most maxVersions
 	due      time.Time                  // when it is read again
 }
 
@@ -37,6 +38,7 @@ func (n *Node) watchEviction(ctx context.Context, now time.Time) {
 	}
 	n.memory.due = now.Add(evictionEvery)
 	n.readSize(ctx)
+	n.readVersions(ctx)
 	found, err := n.config.Store.Eviction(ctx)
 	if err != nil {
 		n.log.Debug("the store's maxmemory-policy is not known", "err", err)
@@ -48,6 +50,33 @@ func (n *Node) watchEviction(ctx context.Context, now time.Time) {
 	if found != store.NoEviction && found != "" {
 		n.log.Warn("the store may forget buckets when its memory is full, and limits would not hold: set maxmemory-policy noeviction",
 			"maxmemory-policy", found)
+	}
+}
+
+// maxVersions bounds how many different versions of a Redis a node logs in its life.
+const maxVersions = 64
+
+// readVersions logs which programs the region's Redis servers say they run, each version once in the
+// life of the node. It warns of one that has known flaws, or may have.
+func (n *Node) readVersions(ctx context.Context) {
+	all, err := n.config.Store.Versions(ctx)
+	if err != nil {
+		n.log.Debug("the store's version is not known", "err", err)
+	}
+	for _, v := range all {
+		if n.memory.versions[v.String()] || len(n.memory.versions) == maxVersions {
+			continue
+		}
+		if n.memory.versions == nil {
+			n.memory.versions = map[string]bool{}
+		}
+		n.memory.versions[v.String()] = true
+		if !v.Flawed() {
+			n.log.Info("the store's version", "server", v.Server, "version", v.String())
+			continue
+		}
+		n.log.Warn("the store's Redis is not known to be without grave flaws: upgrade it, unless its package mended them",
+			"server", v.Server, "version", v.String(), "mended", store.Mended())
 	}
 }
 

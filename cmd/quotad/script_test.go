@@ -18,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/quotad/quotad/chaos/lab/collector"
+	"github.com/quotad/quotad/chaos/lab/redisserver"
 	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
@@ -41,6 +42,9 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			// Otherwise a race detector delays the end of every process by a second.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
+			if path, err := redisserver.Path(); err == nil { // a script that needs it fails without
+				env.Setenv(redisserver.Variable, path)
+			}
 			env.Values[collectorKey{}] = new(*collector.Collector)
 			return nil
 		},

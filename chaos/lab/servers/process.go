@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quotad/quotad/chaos/lab/redisserver"
 )
 
 // Server is a Redis that this process started. It keeps nothing when it ends.
@@ -27,18 +29,14 @@ type Server struct {
 // Close ends the server; further calls do nothing.
 func (s *Server) Close() error { return s.close() }
 
-// ErrNoRedisServer says that redis-server is not installed on this machine.
-var ErrNoRedisServer = errors.New(
-	"redis-server is not installed: apt-get install redis-server (or brew install redis)")
-
-// StartProcess starts a redis-server on a free loopback port and waits until it answers.
+// StartProcess starts a redis-server, or what package redisserver finds, on a free loopback port and waits until it answers.
 func StartProcess(ctx context.Context) (*Server, error) { return StartProcessWith(ctx) }
 
 // StartProcessWith is StartProcess with further arguments for redis-server, after its own ones.
 func StartProcessWith(ctx context.Context, args ...string) (*Server, error) {
-	path, err := exec.LookPath("redis-server")
+	path, err := redisserver.Path()
 	if err != nil {
-		return nil, ErrNoRedisServer
+		return nil, err
 	}
 	var last error
 	for range 5 { // another process may take the free port first
@@ -57,9 +55,9 @@ func StartProcessWith(ctx context.Context, args ...string) (*Server, error) {
 
 // StartProcessAt is StartProcessWith at a port of 127.0.0.1.
 func StartProcessAt(ctx context.Context, port int, args ...string) (*Server, error) {
-	path, err := exec.LookPath("redis-server")
+	path, err := redisserver.Path()
 	if err != nil {
-		return nil, ErrNoRedisServer
+		return nil, err
 	}
 	return startProcess(ctx, path, port, args...)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotad/quotad/chaos/lab/redisserver"
 	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
@@ -45,10 +46,11 @@ func closes(t *testing.T, start func(context.Context) (*Server, error)) {
 
 // TestStartProcessRefuses: the error says why a server cannot be started.
 func TestStartProcessRefuses(t *testing.T) {
+	t.Setenv(redisserver.Variable, "")
 	t.Run("not installed", func(t *testing.T) {
 		t.Setenv("PATH", t.TempDir())
-		if _, err := StartProcess(t.Context()); !errors.Is(err, ErrNoRedisServer) {
-			t.Errorf("%v, want %v", err, ErrNoRedisServer)
+		if _, err := StartProcess(t.Context()); !errors.Is(err, redisserver.ErrMissing) {
+			t.Errorf("%v, want %v", err, redisserver.ErrMissing)
 		}
 	})
 	t.Run("ends at once", func(t *testing.T) {

@@ -156,13 +156,17 @@ func parseCalls(stats string) (int64, error) {
 	return n, nil
 }
 
-// readVersion asks the Redis for its version.
+// readVersion asks the Redis for its version. Valkey also tells that of the Redis that it is
+// compatible with.
 func (s *subjects) readVersion(ctx context.Context) error {
 	info := s.redis.Client.InfoMap(ctx, "server")
 	if err := info.Err(); err != nil {
 		return fmt.Errorf("ask the Redis for its version: %w", err)
 	}
 	s.redisVersion = info.Item("Server", "redis_version")
+	if number := info.Item("Server", "valkey_version"); number != "" {
+		s.redisVersion += " (Valkey " + number + ")"
+	}
 	return nil
 }
 

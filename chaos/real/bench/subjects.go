@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -180,13 +181,14 @@ func (b *Bench) connect(scope process.Scope, address string) ([]*grpc.ClientConn
 	return all, nil
 }
 
-// redisServer begins the name of a Redis process.
-const redisServer = "redis-server"
+// redisServers begin the names of Redis processes.
+var redisServers = []string{"redis-server", "valkey-server"}
 
 // split divides processes into those of a server and those of its Redis, by their names.
 func split(pids []int) (server, redis []int) {
 	for _, pid := range pids {
-		if strings.HasPrefix(procfs.name(pid), redisServer) {
+		name := procfs.name(pid)
+		if slices.ContainsFunc(redisServers, func(begins string) bool { return strings.HasPrefix(name, begins) }) {
 			redis = append(redis, pid)
 		} else {
 			server = append(server, pid)

@@ -2,14 +2,14 @@ package process
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
-	"os/exec"
 	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quotad/quotad/chaos/lab/redisserver"
 )
 
 // startTimeout is the time that a process has until it serves, on a starved machine too.
@@ -38,10 +38,6 @@ type Redis struct {
 	args []string
 }
 
-// ErrNoRedisServer says that redis-server is not installed on this machine.
-var ErrNoRedisServer = errors.New(
-	"redis-server is not installed: apt-get install redis-server (or brew install redis)")
-
 // Errors are returned by each command; go-redis would also print them.
 func init() { redis.SetLogger(silence{}) }
 
@@ -51,11 +47,11 @@ type silence struct{}
 // Printf implements the logger of go-redis.
 func (silence) Printf(context.Context, string, ...any) {}
 
-// StartRedis starts a redis-server and waits until it answers.
+// StartRedis starts a redis-server, or what package redisserver finds, and waits until it answers.
 func StartRedis(ctx context.Context, scope Scope, c RedisConfig) (*Redis, error) {
-	path, err := exec.LookPath("redis-server")
+	path, err := redisserver.Path()
 	if err != nil {
-		return nil, ErrNoRedisServer
+		return nil, err
 	}
 	if c.Address == "" {
 		if c.Address, err = freeAddress(); err != nil {

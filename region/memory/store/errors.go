@@ -111,7 +111,7 @@ var faults = map[string]fault{
 }
 
 // other is what an error means that is not in the table.
-var other = fault{ran: true, next: "look at the Redis' own log, and that it is Redis 7.0 or later"}
+var other = fault{ran: true, next: "look at the Redis' own log, and that it is Valkey, or Redis 7.0 or later"}
 
 // faultOf returns what an error means. After a network error it is unknown whether the script ran,
 // unless no connection was made.
@@ -122,7 +122,7 @@ func faultOf(err error) fault {
 		switch { // inside a script, or after a long call, Redis uses other words
 		case strings.Contains(answer.Error(), "unauthenticated"):
 			word = "NOAUTH"
-		case strings.Contains(answer.Error(), "can't run this command"), keyDenied(answer):
+		case deniedInScript(answer), keyDenied(answer):
 			word = "NOPERM"
 		}
 		f, known := faults[word]
@@ -146,6 +146,14 @@ func faultOf(err error) fault {
 		f.next = nextURL + ", and says rediss:// if the Redis wants TLS, and only then"
 	}
 	return f
+}
+
+// deniedInScript reports whether a server refuses something to a script that its user has no right
+// to: a command, or access to a key. Redis from 7.2 on and Valkey name the command, Redis 7.0 does
+// not.
+func deniedInScript(err error) bool {
+	return strings.Contains(err.Error(), "ACL failure in script") ||
+		strings.Contains(err.Error(), "can't run this command")
 }
 
 // keyDenied reports whether a server refuses access to a key, not a command, to a client or inside a

@@ -82,7 +82,7 @@ func replid(info *redis.StringCmd) (string, error) {
 		return id, nil
 	}
 	return "", errors.New(
-		"read which data it holds: INFO replication names no master_replid; use Redis 7.0 or later")
+		"read which data it holds: INFO replication names no master_replid; use Valkey, or Redis 7.0 or later")
 }
 
 // notSupported reports whether an error is how the embedded Redis answers a section of INFO that it

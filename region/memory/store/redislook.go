@@ -93,6 +93,7 @@ func (r *redisServers) Memory(ctx context.Context, shard Shard) (Memory, error) 
 	m := Memory{Server: client.Options().Addr}
 	pipe := client.Pipeline()
 	memory, keyspace := pipe.Info(ctx, "memory"), pipe.Info(ctx, "keyspace")
+	program := pipe.Info(ctx, "server")
 	execute(ctx, pipe)
 	text, err := memory.Result()
 	if notSupported(err) {
@@ -106,6 +107,7 @@ func (r *redisServers) Memory(ctx context.Context, shard Shard) (Memory, error) 
 	}
 	m.Reported, m.Policy, m.Keys = true, infoField(text, "maxmemory_policy"), keysIn(keyspace.Val(),
 		client.Options().DB)
+	m.Version = versionIn(m.Server, program.Val())
 	if m.Bytes, err = strconv.ParseInt(infoField(text, "used_memory"), 10, 64); err != nil {
 		m.Bytes = -1
 	}

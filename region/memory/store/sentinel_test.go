@@ -17,6 +17,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
+	"github.com/quotad/quotad/chaos/lab/redisserver"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/chaos/lab/suite"
 )
@@ -43,7 +44,9 @@ sentinel monitor mymaster %s %s 1
 sentinel down-after-milliseconds mymaster 500
 sentinel failover-timeout mymaster 5000
 `, own, dir, host, port), 0o600))
-	cmd := exec.Command("redis-server", file, "--sentinel")
+	path, err := redisserver.Path()
+	suite.Must(t, err)
+	cmd := exec.Command(path, file, "--sentinel")
 	suite.Must(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	at := net.JoinHostPort("127.0.0.1", strconv.Itoa(own))

@@ -25,7 +25,7 @@ type Servers interface {
 	Ping(ctx context.Context, shard Shard) error
 	// TryRights is Store.TryRights for one shard.
 	TryRights(ctx context.Context, shard Shard) (lacks []string, err error)
-	// Memory returns what the server of a shard reports of its memory and keys.
+	// Memory returns what the server of a shard reports of itself.
 	Memory(ctx context.Context, shard Shard) (Memory, error)
 	// Keys returns keys of a shard, in a walk from 0 until next is 0, as SCAN does. It looks at about
 	// count keys.
@@ -71,6 +71,7 @@ type Memory struct {
 	Policy   string // its maxmemory-policy
 	// Keys are those of the store's database. Bytes is all memory in use, negative if not reported.
 	Keys, Bytes int64
+	Version     Version
 }
 
 // Op is a call of a script, and its answer once it has been read.

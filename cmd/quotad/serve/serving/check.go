@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/quotad/quotad/cmd/quotad/exit"
@@ -67,6 +69,9 @@ func Check(ctx context.Context, c *nodeconfig.Config, connect bool) (Sheet, erro
 			return Sheet{}, exit.Usage(err)
 		}
 		s.rows = append(s.rows, [2]string{"redis answers", found.words()})
+		if runs := found.runs(); runs != "" {
+			s.rows = append(s.rows, [2]string{"redis runs", runs})
+		}
 		s.warnings = append(s.warnings, found.warnings()...)
 	}
 	return s, nil
@@ -111,6 +116,7 @@ func documentWarnings(d *policy.Document) []string {
 type redisAnswer struct {
 	shards   int
 	eviction string // maxmemory-policy; empty: not told
+	versions []store.Version
 }
 
 // askRedis calls the servers of all shards.
@@ -132,7 +138,21 @@ func askRedis(ctx context.Context, c *nodeconfig.Config, trust *tls.Config) (red
 		return found, c.Fail("redis.url", "the Redis does not tell its maxmemory-policy: "+
 			err.Error(), "let the user run INFO")
 	}
+	if found.versions, err = s.Versions(ctx); err != nil {
+		return found, c.Fail("redis.url", "the Redis does not tell its version: "+err.Error(),
+			"let the user run INFO")
+	}
 	return found, nil
+}
+
+// runs returns which programs the servers say they run, each version once.
+func (r redisAnswer) runs() string {
+	var all []string
+	for _, v := range r.versions {
+		all = append(all, v.String())
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), ", ")
 }
 
 func (r redisAnswer) words() string {
@@ -146,10 +166,17 @@ func (r redisAnswer) words() string {
 	return text
 }
 
-func (r redisAnswer) warnings() []string {
-	if r.eviction == "" || r.eviction == store.NoEviction {
-		return nil
+func (r redisAnswer) warnings() (all []string) {
+	if r.eviction != "" && r.eviction != store.NoEviction {
+		all = append(all, fmt.Sprintf(
+			"the Redis has maxmemory-policy %s: it may forget buckets when its memory is full, and limits would not hold; set %s", r.eviction, store.NoEviction))
 	}
-	return []string{fmt.Sprintf(
-		"the Redis has maxmemory-policy %s: it may forget buckets when its memory is full, and limits would not hold; set %s", r.eviction, store.NoEviction)}
+	for _, v := range r.versions {
+		if v.Flawed() {
+			all = append(all, fmt.Sprintf(
+				"the Redis %s runs %s, which is not known to be without grave flaws: upgrade it to Valkey, or to Redis %s or later of these series, unless its package or service mended them without a new number",
+				v.Server, v, store.Mended()))
+		}
+	}
+	return all
 }

@@ -66,4 +66,5 @@ var messageNumbers = map[string]int{
 	"by the operator's word the store's time goes back":                                                          165,
 	"the HTTP server reports a problem; further ones are logged once a minute":                                   157,
 	"the seal of receipts was not written to the journal: those given now are refused after a loss of the store": 166,
+	"the store's Redis is not known to be without grave flaws: upgrade it, unless its package mended them":       167,
 }

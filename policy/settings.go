@@ -57,6 +57,7 @@ var settings = []setting{
 		func(l *Limit) *bool { return &l.Alternative }),
 	settingOf("charge", codedApart, ChargeAdmitted, oneOf(ChargeAdmitted, ChargeAlways),
 		func(l *Limit) *Charge { return &l.Charge }),
+	settingOf("unit", codedApart, "", limitNames.read, func(l *Limit) *string { return &l.Unit }),
 }
 
 func settingOf[T any](name string, c coding, usual T, read func(strictyaml.Value) T, of func(*Limit) *T) setting {

@@ -622,7 +622,11 @@ type Decision struct {
 	// admitted nor denied it. Do with it as with a node that cannot be reached. A single request gets UNAVAILABLE instead.
 	Undecided bool `protobuf:"varint,25,opt,name=undecided,proto3" json:"undecided,omitempty"`
 	// Of Report: the part of the cost that did not fit, of the limit of which that is most. It is charged.
-	Owed          int64 `protobuf:"varint,26,opt,name=owed,proto3" json:"owed,omitempty"`
+	Owed int64 `protobuf:"varint,26,opt,name=owed,proto3" json:"owed,omitempty"`
+	// Window of the limit that decided.
+	Window *durationpb.Duration `protobuf:"bytes,28,opt,name=window,proto3" json:"window,omitempty"`
+	// What that limit counts, such as tokens, as its document says it. Empty: it is not said.
+	Unit          string `protobuf:"bytes,29,opt,name=unit,proto3" json:"unit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -839,6 +843,20 @@ func (x *Decision) GetOwed() int64 {
 	return 0
 }
 
+func (x *Decision) GetWindow() *durationpb.Duration {
+	if x != nil {
+		return x.Window
+	}
+	return nil
+}
+
+func (x *Decision) GetUnit() string {
+	if x != nil {
+		return x.Unit
+	}
+	return ""
+}
+
 // LimitState is what one of several limits said of a request.
 type LimitState struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -865,7 +883,9 @@ type LimitState struct {
 	// A region of the limit has not answered this node for over 3 s.
 	Degraded bool `protobuf:"varint,12,opt,name=degraded,proto3" json:"degraded,omitempty"`
 	// As in Decision.
-	Owed          int64 `protobuf:"varint,13,opt,name=owed,proto3" json:"owed,omitempty"`
+	Owed int64 `protobuf:"varint,13,opt,name=owed,proto3" json:"owed,omitempty"`
+	// What the limit counts, as in Decision.
+	Unit          string `protobuf:"bytes,15,opt,name=unit,proto3" json:"unit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -989,6 +1009,13 @@ func (x *LimitState) GetOwed() int64 {
 		return x.Owed
 	}
 	return 0
+}
+
+func (x *LimitState) GetUnit() string {
+	if x != nil {
+		return x.Unit
+	}
+	return ""
 }
 
 // StatusResponse is what a node tells of itself and of what it knows of the other regions.
@@ -3177,7 +3204,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\a\n" +
 	"\x05_cost\"?\n" +
 	"\fPeekResponse\x12/\n" +
-	"\bdecision\x18\x01 \x01(\v2\x13.quotad.v1.DecisionR\bdecision\"\xb4\x06\n" +
+	"\bdecision\x18\x01 \x01(\v2\x13.quotad.v1.DecisionR\bdecision\"\xfb\x06\n" +
 	"\bDecision\x12\x18\n" +
 	"\aallowed\x18\x01 \x01(\bR\aallowed\x12)\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x11.quotad.v1.ReasonR\x06reason\x12\x14\n" +
@@ -3209,7 +3236,9 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x05epoch\x18\x17 \x01(\tR\x05epoch\x12-\n" +
 	"\x06limits\x18\x18 \x03(\v2\x15.quotad.v1.LimitStateR\x06limits\x12\x1c\n" +
 	"\tundecided\x18\x19 \x01(\bR\tundecided\x12\x12\n" +
-	"\x04owed\x18\x1a \x01(\x03R\x04owed\"\xd5\x03\n" +
+	"\x04owed\x18\x1a \x01(\x03R\x04owed\x121\n" +
+	"\x06window\x18\x1c \x01(\v2\x19.google.protobuf.DurationR\x06window\x12\x12\n" +
+	"\x04unit\x18\x1d \x01(\tR\x04unit\"\xe9\x03\n" +
 	"\n" +
 	"LimitState\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x1c\n" +
@@ -3228,7 +3257,8 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	" \x01(\x03R\ventitlement\x12\x14\n" +
 	"\x05share\x18\v \x01(\x03R\x05share\x12\x1a\n" +
 	"\bdegraded\x18\f \x01(\bR\bdegraded\x12\x12\n" +
-	"\x04owed\x18\r \x01(\x03R\x04owedB\f\n" +
+	"\x04owed\x18\r \x01(\x03R\x04owed\x12\x12\n" +
+	"\x04unit\x18\x0f \x01(\tR\x04unitB\f\n" +
 	"\n" +
 	"_remaining\"\xa0\x06\n" +
 	"\x0eStatusResponse\x12\x16\n" +
@@ -3544,66 +3574,67 @@ var file_quotad_v1_quotad_proto_depIdxs = []int32{
 	42, // 10: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
 	42, // 11: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
 	10, // 12: quotad.v1.Decision.limits:type_name -> quotad.v1.LimitState
-	42, // 13: quotad.v1.LimitState.window:type_name -> google.protobuf.Duration
-	42, // 14: quotad.v1.LimitState.reset_after:type_name -> google.protobuf.Duration
-	42, // 15: quotad.v1.LimitState.retry_after:type_name -> google.protobuf.Duration
-	19, // 16: quotad.v1.StatusResponse.store:type_name -> quotad.v1.StoreStatus
-	22, // 17: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
-	25, // 18: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
-	26, // 19: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
-	27, // 20: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
-	39, // 21: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.StatusResponse.CountersEntry
-	12, // 22: quotad.v1.StatusResponse.roles:type_name -> quotad.v1.RolesStatus
-	13, // 23: quotad.v1.StatusResponse.documents:type_name -> quotad.v1.DocumentsStatus
-	15, // 24: quotad.v1.DocumentsStatus.open:type_name -> quotad.v1.OpenDocument
-	16, // 25: quotad.v1.DocumentsStatus.regions:type_name -> quotad.v1.RegionDocuments
-	17, // 26: quotad.v1.DocumentsStatus.limits:type_name -> quotad.v1.HeldLimit
-	15, // 27: quotad.v1.DocumentsResponse.open:type_name -> quotad.v1.OpenDocument
-	16, // 28: quotad.v1.DocumentsResponse.regions:type_name -> quotad.v1.RegionDocuments
-	17, // 29: quotad.v1.DocumentsResponse.limits:type_name -> quotad.v1.HeldLimit
-	18, // 30: quotad.v1.DocumentsResponse.nodes:type_name -> quotad.v1.NodeDocuments
-	43, // 31: quotad.v1.OpenDocument.acknowledged:type_name -> google.protobuf.Timestamp
-	15, // 32: quotad.v1.RegionDocuments.open:type_name -> quotad.v1.OpenDocument
-	42, // 33: quotad.v1.RegionDocuments.waited:type_name -> google.protobuf.Duration
-	40, // 34: quotad.v1.HeldLimit.match:type_name -> quotad.v1.HeldLimit.MatchEntry
-	43, // 35: quotad.v1.HeldLimit.since:type_name -> google.protobuf.Timestamp
-	43, // 36: quotad.v1.HeldLimit.until:type_name -> google.protobuf.Timestamp
-	43, // 37: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
-	42, // 38: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
-	21, // 39: quotad.v1.StoreStatus.refusing:type_name -> quotad.v1.StoreRefusal
-	20, // 40: quotad.v1.StoreStatus.rivals:type_name -> quotad.v1.StoreRival
-	23, // 41: quotad.v1.RecoveryStatus.limits:type_name -> quotad.v1.RecoveringLimit
-	24, // 42: quotad.v1.RecoveryStatus.closed:type_name -> quotad.v1.ClosedLimit
-	43, // 43: quotad.v1.RecoveringLimit.since:type_name -> google.protobuf.Timestamp
-	43, // 44: quotad.v1.ClosedLimit.until:type_name -> google.protobuf.Timestamp
-	43, // 45: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
-	42, // 46: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
-	42, // 47: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
-	42, // 48: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
-	29, // 49: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
-	43, // 50: quotad.v1.BucketResponse.closed_until:type_name -> google.protobuf.Timestamp
-	23, // 51: quotad.v1.RecoverResponse.limits:type_name -> quotad.v1.RecoveringLimit
-	41, // 52: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
-	9,  // 53: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
-	42, // 54: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
-	35, // 55: quotad.v1.SettleResponse.settled:type_name -> quotad.v1.Settled
-	1,  // 56: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
-	3,  // 57: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
-	7,  // 58: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
-	5,  // 59: quotad.v1.QuotaService.Report:input_type -> quotad.v1.ReportRequest
-	33, // 60: quotad.v1.QuotaService.Settle:input_type -> quotad.v1.SettleRequest
-	31, // 61: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
-	2,  // 62: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
-	4,  // 63: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
-	8,  // 64: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
-	6,  // 65: quotad.v1.QuotaService.Report:output_type -> quotad.v1.ReportResponse
-	34, // 66: quotad.v1.QuotaService.Settle:output_type -> quotad.v1.SettleResponse
-	32, // 67: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
-	62, // [62:68] is the sub-list for method output_type
-	56, // [56:62] is the sub-list for method input_type
-	56, // [56:56] is the sub-list for extension type_name
-	56, // [56:56] is the sub-list for extension extendee
-	0,  // [0:56] is the sub-list for field type_name
+	42, // 13: quotad.v1.Decision.window:type_name -> google.protobuf.Duration
+	42, // 14: quotad.v1.LimitState.window:type_name -> google.protobuf.Duration
+	42, // 15: quotad.v1.LimitState.reset_after:type_name -> google.protobuf.Duration
+	42, // 16: quotad.v1.LimitState.retry_after:type_name -> google.protobuf.Duration
+	19, // 17: quotad.v1.StatusResponse.store:type_name -> quotad.v1.StoreStatus
+	22, // 18: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
+	25, // 19: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
+	26, // 20: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
+	27, // 21: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
+	39, // 22: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.StatusResponse.CountersEntry
+	12, // 23: quotad.v1.StatusResponse.roles:type_name -> quotad.v1.RolesStatus
+	13, // 24: quotad.v1.StatusResponse.documents:type_name -> quotad.v1.DocumentsStatus
+	15, // 25: quotad.v1.DocumentsStatus.open:type_name -> quotad.v1.OpenDocument
+	16, // 26: quotad.v1.DocumentsStatus.regions:type_name -> quotad.v1.RegionDocuments
+	17, // 27: quotad.v1.DocumentsStatus.limits:type_name -> quotad.v1.HeldLimit
+	15, // 28: quotad.v1.DocumentsResponse.open:type_name -> quotad.v1.OpenDocument
+	16, // 29: quotad.v1.DocumentsResponse.regions:type_name -> quotad.v1.RegionDocuments
+	17, // 30: quotad.v1.DocumentsResponse.limits:type_name -> quotad.v1.HeldLimit
+	18, // 31: quotad.v1.DocumentsResponse.nodes:type_name -> quotad.v1.NodeDocuments
+	43, // 32: quotad.v1.OpenDocument.acknowledged:type_name -> google.protobuf.Timestamp
+	15, // 33: quotad.v1.RegionDocuments.open:type_name -> quotad.v1.OpenDocument
+	42, // 34: quotad.v1.RegionDocuments.waited:type_name -> google.protobuf.Duration
+	40, // 35: quotad.v1.HeldLimit.match:type_name -> quotad.v1.HeldLimit.MatchEntry
+	43, // 36: quotad.v1.HeldLimit.since:type_name -> google.protobuf.Timestamp
+	43, // 37: quotad.v1.HeldLimit.until:type_name -> google.protobuf.Timestamp
+	43, // 38: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
+	42, // 39: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
+	21, // 40: quotad.v1.StoreStatus.refusing:type_name -> quotad.v1.StoreRefusal
+	20, // 41: quotad.v1.StoreStatus.rivals:type_name -> quotad.v1.StoreRival
+	23, // 42: quotad.v1.RecoveryStatus.limits:type_name -> quotad.v1.RecoveringLimit
+	24, // 43: quotad.v1.RecoveryStatus.closed:type_name -> quotad.v1.ClosedLimit
+	43, // 44: quotad.v1.RecoveringLimit.since:type_name -> google.protobuf.Timestamp
+	43, // 45: quotad.v1.ClosedLimit.until:type_name -> google.protobuf.Timestamp
+	43, // 46: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
+	42, // 47: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
+	42, // 48: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
+	42, // 49: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
+	29, // 50: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
+	43, // 51: quotad.v1.BucketResponse.closed_until:type_name -> google.protobuf.Timestamp
+	23, // 52: quotad.v1.RecoverResponse.limits:type_name -> quotad.v1.RecoveringLimit
+	41, // 53: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
+	9,  // 54: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
+	42, // 55: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
+	35, // 56: quotad.v1.SettleResponse.settled:type_name -> quotad.v1.Settled
+	1,  // 57: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
+	3,  // 58: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
+	7,  // 59: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
+	5,  // 60: quotad.v1.QuotaService.Report:input_type -> quotad.v1.ReportRequest
+	33, // 61: quotad.v1.QuotaService.Settle:input_type -> quotad.v1.SettleRequest
+	31, // 62: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
+	2,  // 63: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
+	4,  // 64: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
+	8,  // 65: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
+	6,  // 66: quotad.v1.QuotaService.Report:output_type -> quotad.v1.ReportResponse
+	34, // 67: quotad.v1.QuotaService.Settle:output_type -> quotad.v1.SettleResponse
+	32, // 68: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
+	63, // [63:69] is the sub-list for method output_type
+	57, // [57:63] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_quotad_v1_quotad_proto_init() }

@@ -78,6 +78,7 @@ type Decision struct {
 	Algorithm  algorithms.Kind
 	LimitUnits quantity.Units
 	Window     time.Duration
+	Unit       string // policy.Limit.Unit
 	Remaining  quantity.Units
 	// ResetAfter is the time after which the bucket is whole again if nothing else happens: nothing
 	// used counts any more. 0: it is whole. Without the store, until the limit's window ends.

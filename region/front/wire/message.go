@@ -53,6 +53,8 @@ func DecisionMessage(d admit.Decision) *quotadv1.Decision {
 		Undecided:   d.Undecided,
 		Epoch:       d.Epoch,
 		Owed:        int64(d.Owed),
+		Window:      IfPositive(d.Window),
+		Unit:        d.Unit,
 		Limits:      limitMessages(d.Limits),
 	}
 }
@@ -76,7 +78,7 @@ func limitMessages(all []admit.LimitState) []*quotadv1.LimitState {
 			LimitUnits: int64(s.LimitUnits), Window: durationpb.New(s.Window), Admits: s.Admits,
 			Shadow: s.Shadow, ResetAfter: IfPositive(s.ResetAfter),
 			RetryAfter: IfPositive(s.RetryAfter), Entitlement: int64(s.Entitlement),
-			Share: int64(s.Share), Degraded: s.Degraded, Owed: int64(s.Owed)}
+			Share: int64(s.Share), Degraded: s.Degraded, Owed: int64(s.Owed), Unit: s.Unit}
 		if s.Counted {
 			m.Remaining = (*int64)(&s.Remaining)
 		}

@@ -139,7 +139,7 @@ func (p *protection) adopted(before, d *policy.Document, from string) {
 // options returns the options of a node's server.
 func (p *protection) options(c *nodeconfig.Config) api.Options {
 	return api.Options{Callers: callers.Options{Port: p.port(p.api, p.apiGuard, c), Wait: c.Wait,
-		Headers: c.Headers.HTTP, EnvoyHeaders: c.Headers.Envoy, Proxies: p.proxies},
+		Headers: c.Headers.HTTP, EnvoyHeaders: c.Headers.Envoy, MaxRate: c.Headers.MaxRate, Proxies: p.proxies},
 		Operators: operators.Options{Port: p.port(p.admin, p.adminGuard, c), Roles: p.roles}}
 }
 

@@ -166,7 +166,7 @@ func (p *protection) register(r *prometheus.Registry) {
 	for port, t := range map[string]*peer.TLS{"api": p.api, "admin": p.admin} {
 		if t != nil {
 			r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-				Name:        "quotad_certificate_end_seconds",
+				Name:        "quotad_certificate_end_timestamp_seconds",
 				Help:        "When the certificate of a port ends, in seconds since 1970; absent without TLS.",
 				ConstLabels: prometheus.Labels{"port": port}},
 				func() float64 { return float64(t.Expires().Unix()) }))

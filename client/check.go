@@ -59,6 +59,8 @@ type Decision struct {
 	Epoch       string // of the limits document that was in force; empty: not known
 	// Limits are all limits that applied, if there were several. Not to be changed.
 	Limits []LimitState
+	Window time.Duration // of Limit; 0: not known
+	Unit   string        // what Limit counts, such as tokens; empty: not known
 }
 
 // LimitState is what one of several limits said of a request.
@@ -80,6 +82,7 @@ type LimitState struct {
 	Owed        int64         // as in Decision
 	Class       string        // as in Decision
 	Kept        int64         // as in Decision
+	Unit        string        // what the limit counts, as in Decision
 }
 
 // Check asks a node about a request. The error is a gRPC status, wrapped. If no node can be asked
@@ -180,7 +183,7 @@ func decisionOf(m *quotadv1.Decision) Decision {
 		Entitlement: m.GetEntitlement(), Share: m.GetShare(), Node: m.GetNode(),
 		Region: m.GetRegion(), Degraded: m.GetDegraded(), Shadowed: m.GetShadowed(),
 		Receipt: m.GetReceipt(), Repeated: m.GetRepeated(), Epoch: m.GetEpoch(), Owed: m.GetOwed(), Class: m.GetClass(), Kept: m.GetKept(),
-		Limits: limitStates(m.GetLimits())}
+		Limits: limitStates(m.GetLimits()), Window: m.GetWindow().AsDuration(), Unit: m.GetUnit()}
 }
 
 func limitStates(all []*quotadv1.LimitState) []LimitState {
@@ -194,7 +197,8 @@ func limitStates(all []*quotadv1.LimitState) []LimitState {
 			Admits: m.GetAdmits(), Shadow: m.GetShadow(), Counted: m.Remaining != nil,
 			Remaining: m.GetRemaining(), ResetAfter: m.GetResetAfter().AsDuration(),
 			RetryAfter: m.GetRetryAfter().AsDuration(), Entitlement: m.GetEntitlement(),
-			Share: m.GetShare(), Degraded: m.GetDegraded(), Owed: m.GetOwed(), Class: m.GetClass(), Kept: m.GetKept()}
+			Share: m.GetShare(), Degraded: m.GetDegraded(), Owed: m.GetOwed(), Class: m.GetClass(), Kept: m.GetKept(),
+			Unit: m.GetUnit()}
 	}
 	return states
 }

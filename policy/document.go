@@ -161,6 +161,8 @@ type Limit struct {
 	// MaxDebt is how many units a TokenBucket that is charged always may owe in each region; 0 for
 	// other limits. What is charged beyond is forgiven.
 	MaxDebt quantity.Units
+	// Unit says what is counted, such as tokens. Callers are told. Empty: it is not said.
+	Unit string
 	// SettleWithin is how long after a decision its charge may be settled by what was used (package
 	// receipts), MinSettle to MaxSettle.
 	SettleWithin time.Duration

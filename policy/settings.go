@@ -58,6 +58,7 @@ var settings = []setting{
 	settingOf("charge", codedApart, ChargeAdmitted, oneOf(ChargeAdmitted, ChargeAlways),
 		func(l *Limit) *Charge { return &l.Charge }),
 	settingOf("classes", codedApart, nil, readClasses, func(l *Limit) **Classes { return &l.Classes }),
+	settingOf("unit", codedApart, "", limitNames.read, func(l *Limit) *string { return &l.Unit }),
 }
 
 func settingOf[T any](name string, c coding, usual T, read func(strictyaml.Value) T, of func(*Limit) *T) setting {

@@ -46,7 +46,7 @@ func (n *Node) CountPanic(where string) { n.metrics.panics.WithLabelValues(where
 func (n *Node) Metrics() *prometheus.Registry { return n.metrics.registry }
 
 // watch registers the metrics that are read from the node at each scrape.
-func (m *metrics) watch(n *Node) { m.registry.MustRegister(newNodeCollector(n)) }
+func (m *metrics) watch(n *Node) { m.registry.MustRegister(newNodeCollector(n), limitCollector{n}) }
 
 // Counter is a running total since the node's start.
 type Counter struct {

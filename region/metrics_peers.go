@@ -53,14 +53,6 @@ var peerReadings = []reading{
 				is(float64(m.BurstBorrowed), limit, "burst_borrowed")
 			}
 		}},
-	{gauge, "quotad_limit_used_ratio",
-		"Of the bucket of the limit that was fullest here in the last ten to twenty seconds, the part of this region's share that was used: 0 to 1. At 1 requests are denied.",
-		[]string{"limit"},
-		func(n *Node, _ Status, is emit) {
-			for limit, ratio := range n.limiter.Fullest() {
-				is(ratio, limit)
-			}
-		}},
 	{gauge, "quotad_peer_documents",
 		"Limits documents that are open in the region, as this node heard; 0: it heard nothing.",
 		[]string{"peer"},
@@ -97,7 +89,7 @@ var peerReadings = []reading{
 				is(float64(changes.Refused), "refused")
 			}
 		}},
-	{gauge, "quotad_peer_certificate_end_seconds",
+	{gauge, "quotad_peer_certificate_end_timestamp_seconds",
 		"When this node's certificate for calls between regions ends, in seconds since 1970; absent without TLS.", nil,
 		func(n *Node, _ Status, is emit) {
 			if t := n.config.PeerTLS; t != nil {

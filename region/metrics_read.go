@@ -213,16 +213,11 @@ var journalReadings = []reading{
 		func(n *Node, _ Status, is emit) { is(float64(n.config.Journal.Stats().Checkpoints)) }},
 	{gauge, "quotad_journal_waiting", "Calls that wait for the journal's next commit.", nil,
 		func(n *Node, _ Status, is emit) { is(float64(n.config.Journal.Stats().Waiting)) }},
-	{total, "quotad_journal_commits_total", "Commits of the journal, each with an fsync.", nil,
-		func(n *Node, _ Status, is emit) { is(float64(n.config.Journal.Stats().Commits)) }},
-	{total, "quotad_journal_commit_seconds_total",
-		"Time that commits took; by commits it is the time of an fsync.", nil,
-		func(n *Node, _ Status, is emit) { is(n.config.Journal.Stats().Committing.Seconds()) }},
 	{gauge, "quotad_journal_slowest_commit_seconds",
 		"Time of the slowest commit since the node's start.", nil,
 		func(n *Node, _ Status, is emit) { is(n.config.Journal.Stats().SlowestCommit.Seconds()) }},
 	{total, "quotad_journal_calls_total",
-		"Calls that commits carried; by commits it is how many share an fsync.", nil,
+		"Calls that commits carried; by quotad_journal_commit_seconds_count it is how many share an fsync.", nil,
 		func(n *Node, _ Status, is emit) { is(float64(n.config.Journal.Stats().Calls)) }},
 }
 

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -67,6 +68,7 @@ func TestMovedUnitsAreCounted(t *testing.T) {
 			}
 			before = after
 		}
+		us.wantFullness(t, "second", 100)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		borrowed := us.series(t)["quotad_moved_units_total{direction=borrowed,peer=eu}"]
@@ -93,6 +95,17 @@ func TestMovedUnitsAreCounted(t *testing.T) {
 			t.Errorf("%d decisions, %d of them timed, in %d buckets", last, decisions, buckets)
 		}
 	})
+}
+
+// wantFullness fails the test unless the metrics about a limit are of one bucket.
+func (n *running) wantFullness(t *testing.T, limit string, units float64) {
+	t.Helper()
+	all := n.series(t)
+	of := func(name string) float64 { return all["quotad_limit_"+name+"{limit="+limit+"}"] }
+	share, free, used := of("share_units"), of("free_units"), of("used_ratio")
+	if of("units") != units || share <= 0 || math.Abs((share-free)/share-used) > 1e-6 {
+		t.Errorf("units %v, share %v, free %v, used %v", of("units"), share, free, used)
+	}
 }
 
 // counters reads only the node's counters.

@@ -6,16 +6,12 @@ import (
 	"log/slog"
 	"time"
 
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/protoadapt"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/quotad/quotad/client"
 	"github.com/quotad/quotad/client/internal/ask"
-	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
 
 // reportEvery is the least time between two errors that are logged if Options.Report is nil.
@@ -32,6 +28,9 @@ type Options struct {
 	// longer is denied, and what it was charged stays spent; so it does if its client gives up
 	// meanwhile. 0: no call is held, and each that was admitted is served at once.
 	MaxWait time.Duration
+	// NoDimensions leaves what a call is described by out of its denial. Callers are told it else:
+	// it is their own.
+	NoDimensions bool
 	// Report is told why a call of a method could not be decided. nil: slog.Default logs it, once a
 	// second at most.
 	Report func(ctx context.Context, method string, err error)
@@ -108,51 +107,10 @@ func (l *limiter) admit(ctx context.Context, call Call) error {
 	}
 	d = ask.MaxDelay(d, l.options.MaxWait)
 	if !d.Allowed {
-		return denial(d)
+		return l.deny(ctx, charge, d)
 	}
 	if l.options.MaxWait > 0 && !ask.Wait(ctx, d.Delay) {
 		return status.FromContextError(ctx.Err()).Err()
 	}
 	return nil
-}
-
-// denial returns the status of a call that was denied.
-func denial(d client.Decision) error {
-	bare := status.New(codes.ResourceExhausted, "the call is over a limit")
-	if d.Reason == quotadv1.Reason_REASON_STORE_FAILURE {
-		bare = status.New(codes.Unavailable, "the limits could not be checked")
-	}
-	var details []protoadapt.MessageV1
-	if d.RetryAfter > 0 {
-		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(d.RetryAfter)})
-	}
-	if failure := quotaFailure(d); failure != nil && bare.Code() == codes.ResourceExhausted {
-		details = append(details, failure)
-	}
-	full, err := bare.WithDetails(details...)
-	if err != nil { // messages of their own types always fit
-		return bare.Err()
-	}
-	return full.Err()
-}
-
-// quotaFailure returns the limits that denied a call, nil if none did.
-func quotaFailure(d client.Decision) *errdetails.QuotaFailure {
-	if d.Limit == "" {
-		return nil
-	}
-	failure := &errdetails.QuotaFailure{}
-	add := func(limit string, units int64) {
-		failure.Violations = append(failure.Violations, &errdetails.QuotaFailure_Violation{
-			Subject: "limit:" + limit, Description: fmt.Sprintf("the limit is %d units", units)})
-	}
-	for _, s := range d.Limits {
-		if !s.Admits && !s.Shadow {
-			add(s.Limit, s.LimitUnits)
-		}
-	}
-	if len(failure.Violations) == 0 {
-		add(d.Limit, d.LimitUnits)
-	}
-	return failure
 }

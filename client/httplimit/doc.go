@@ -13,6 +13,6 @@
 //
 // Every answer has X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset (seconds until
 // the limit is whole again) of the limit that decided. It has RateLimit-Policy and RateLimit (IETF
-// draft-ietf-httpapi-ratelimit-headers-10) of every limit that applied. Remaining is what is left
+// draft-ietf-httpapi-ratelimit-headers-11) of every limit that applied. Remaining is what is left
 // in this region. Options.NoHeaders leaves all of them out, because they tell names of limits.
 package httplimit

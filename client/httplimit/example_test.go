@@ -16,7 +16,7 @@ import (
 type once struct{ used bool }
 
 func (o *once) Check(context.Context, client.Request) (client.Decision, error) {
-	d := client.Decision{Allowed: !o.used, Limit: "account", LimitUnits: 1, AtUs: 1,
+	d := client.Decision{Allowed: !o.used, Limit: "account", LimitUnits: 1, AtUs: 1, Share: 1,
 		ResetAfter: time.Minute}
 	if o.used {
 		d.RetryAfter = time.Minute
@@ -43,9 +43,9 @@ func Example() {
 		fmt.Print(w.Body)
 	}
 	// Output:
-	// 200 "account";r=0;t=60 ""
+	// 200 "account";r=0;t=60;quotad-share=1 ""
 	// hello
-	// 429 "account";r=0;t=60 "60"
+	// 429 "account";r=0;t=60;quotad-share=1 "60"
 	// {"type":"about:blank","title":"Too Many Requests","status":429,"detail":"the request is over a limit","limit":"account","retry_after_ms":60000}
 }
 

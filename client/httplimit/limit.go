@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"github.com/quotad/quotad/client"
 	"github.com/quotad/quotad/client/internal/ask"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+	"github.com/quotad/quotad/region/base/ratelimit"
 )
 
 // reportEvery is the least time between two errors that are logged if Options.Report is nil.
@@ -27,6 +29,9 @@ type Options struct {
 	MaxWait time.Duration
 	// NoHeaders leaves out the headers about limits, of all answers. Retry-After stays.
 	NoHeaders bool
+	// MaxRate is how many times the average rate of a limit RateLimit may suggest, for windows of a
+	// day and longer: r/t <= MaxRate q/w. 0: 10; negative: any.
+	MaxRate int
 	// Report is told why a request could not be decided. nil: slog.Default logs it, once a second
 	// at most.
 	Report func(r *http.Request, err error)
@@ -48,7 +53,8 @@ func New(c Checker, o Options) func(http.Handler) http.Handler {
 	if o.Report == nil {
 		o.Report = logs(reportEvery)
 	}
-	return func(next http.Handler) http.Handler { return &limiter{c, o, next} }
+	maxRate := cmp.Or(o.MaxRate, ratelimit.DefaultMaxRate)
+	return func(next http.Handler) http.Handler { return &limiter{c, o, maxRate, next} }
 }
 
 // logs returns a Report that logs at most one error in a time.
@@ -64,6 +70,7 @@ func logs(every time.Duration) func(*http.Request, error) {
 type limiter struct {
 	checker Checker
 	options Options
+	maxRate int
 	next    http.Handler
 }
 
@@ -85,7 +92,7 @@ func (l *limiter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	d = ask.MaxDelay(d, l.options.MaxWait)
 	if !l.options.NoHeaders {
-		setHeaders(w.Header(), d)
+		l.setHeaders(w.Header(), d)
 	}
 	if !d.Allowed {
 		deny(w, d)

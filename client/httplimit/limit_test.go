@@ -60,7 +60,8 @@ func getWithin(ctx context.Context, c httplimit.Checker,
 }
 
 var decided = client.Decision{Allowed: true, Reason: quotadv1.Reason_REASON_WITHIN_LIMIT,
-	Limit: "account", LimitUnits: 100, Remaining: 7, AtUs: 1, ResetAfter: 1500 * time.Millisecond}
+	Limit: "account", LimitUnits: 100, Remaining: 7, AtUs: 1, ResetAfter: 1500 * time.Millisecond,
+	Share: 40, Window: time.Minute, Unit: "tokens"}
 
 func over(d client.Decision, retry time.Duration) client.Decision {
 	d.Allowed, d.Reason, d.RetryAfter = false, quotadv1.Reason_REASON_OVER_LIMIT, retry
@@ -77,14 +78,14 @@ func TestServed(t *testing.T) {
 		t.Errorf("asked %+v", a.asked)
 	}
 	wantHeaders(t, w, map[string]string{"X-RateLimit-Limit": "100", "X-RateLimit-Remaining": "7",
-		"X-RateLimit-Reset": "2", "RateLimit-Policy": `"account";q=100`,
-		"RateLimit": `"account";r=7;t=2`, "Retry-After": ""})
+		"X-RateLimit-Reset": "2", "RateLimit-Policy": `"account";q=100;qu="tokens";w=60`,
+		"RateLimit": `"account";r=7;t=2;quotad-share=40`, "Retry-After": ""})
 }
 
 func TestDenied(t *testing.T) {
 	w := get(t, &answers{d: over(decided, 2100*time.Millisecond)}, options)
 	wantHeaders(t, w, map[string]string{"X-RateLimit-Limit": "100", "X-RateLimit-Remaining": "7",
-		"X-RateLimit-Reset": "3", "RateLimit": `"account";r=7;t=3`, "Retry-After": "3",
+		"X-RateLimit-Reset": "3", "RateLimit": `"account";r=7;t=3;quotad-share=40`, "Retry-After": "3",
 		"Cache-Control": "no-store"})
 	wantProblem(t, w, 429, "over a limit")
 	var p struct {
@@ -105,14 +106,28 @@ func TestDenied(t *testing.T) {
 func TestSeveralLimits(t *testing.T) {
 	d := decided
 	d.Limits = []client.LimitState{
-		{Limit: `a"\b`, LimitUnits: 1 << 51, Window: time.Minute, Counted: true, Remaining: 5},
+		{Limit: `a"\b`, LimitUnits: 1 << 51, Window: time.Minute, Counted: true, Remaining: 5,
+			Share: 9, Degraded: true},
 		{Limit: "uncounted", LimitUnits: 3, Window: time.Hour},
 		{Limit: "shadow", LimitUnits: 3, Shadow: true, Counted: true},
 		{Limit: "höhe", LimitUnits: 3, Counted: true}}
 	w := get(t, &answers{d: d}, options)
 	wantHeaders(t, w, map[string]string{
 		"RateLimit-Policy": `"a\"\\b";q=999999999999999;w=60, "uncounted";q=3;w=3600`,
-		"RateLimit":        `"a\"\\b";r=5;t=0`})
+		"RateLimit":        `"a\"\\b";r=5;quotad-share=9;quotad-degraded`})
+}
+
+// RateLimit suggests ten times the average rate of a limit of a day, unless another bound is said.
+// X-RateLimit-Remaining is what it is.
+func TestMaxRate(t *testing.T) {
+	d := decided
+	d.LimitUnits, d.Remaining, d.Window, d.ResetAfter = 86400, 50000, 24*time.Hour, time.Minute
+	for bound, r := range map[int]string{0: "600", 2: "120", -1: "50000"} {
+		o := options
+		o.MaxRate = bound
+		wantHeaders(t, get(t, &answers{d: d}, o), map[string]string{"X-RateLimit-Remaining": "50000",
+			"RateLimit": `"account";r=` + r + `;t=60;quotad-share=40`})
+	}
 }
 
 func TestNoHeaders(t *testing.T) {

@@ -83,17 +83,21 @@ type objects struct {
 	budgets  []policy.PodDisruptionBudget
 	networks []networking.NetworkPolicy
 	monitors []serviceMonitor
+	rules    []prometheusRule
+}
+
+// objectNames are what an object is found by.
+type objectNames struct {
+	Name   string            `json:"name"`
+	Labels map[string]string `json:"labels"`
 }
 
 // serviceMonitor has the fields of a ServiceMonitor that the chart uses.
 type serviceMonitor struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Metadata   struct {
-		Name   string            `json:"name"`
-		Labels map[string]string `json:"labels"`
-	} `json:"metadata"`
-	Spec struct {
+	APIVersion string      `json:"apiVersion"`
+	Kind       string      `json:"kind"`
+	Metadata   objectNames `json:"metadata"`
+	Spec       struct {
 		Selector struct {
 			MatchLabels map[string]string `json:"matchLabels"`
 		} `json:"selector"`
@@ -159,6 +163,8 @@ func (o *objects) add(document []byte) error {
 		return addTo(document, &o.networks)
 	case "ServiceMonitor":
 		return addTo(document, &o.monitors)
+	case "PrometheusRule":
+		return addTo(document, &o.rules)
 	}
 	return fmt.Errorf("kind %s is not looked at", head.Kind)
 }

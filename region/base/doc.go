@@ -5,6 +5,7 @@
 //	a bucket     -> held (its denial and units in memory) -> decide, and the Go client
 //	a mistake    -> invalid (which field of a request is wrong) -> decide, front
 //	a loop       -> repeat (at each tick, or when somebody signals)
+//	an answer    -> ratelimit (its HTTP fields about limits) -> front, and the Go middleware
 //
-// Nothing here knows what a limit is. No package here imports another group.
+// Nothing here knows a limits document. No package here imports another group.
 package base

@@ -626,7 +626,11 @@ type Decision struct {
 	// The class that the request has under this limit (classes); empty: none. Remaining is then what still fits of this class.
 	Class string `protobuf:"bytes,27,opt,name=class,proto3" json:"class,omitempty"`
 	// Units that are free beside remaining, and kept for classes with a larger part.
-	Kept          int64 `protobuf:"varint,28,opt,name=kept,proto3" json:"kept,omitempty"`
+	Kept int64 `protobuf:"varint,28,opt,name=kept,proto3" json:"kept,omitempty"`
+	// Window of the limit that decided.
+	Window *durationpb.Duration `protobuf:"bytes,29,opt,name=window,proto3" json:"window,omitempty"`
+	// What that limit counts, such as tokens, as its document says it. Empty: it is not said.
+	Unit          string `protobuf:"bytes,30,opt,name=unit,proto3" json:"unit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -857,6 +861,20 @@ func (x *Decision) GetKept() int64 {
 	return 0
 }
 
+func (x *Decision) GetWindow() *durationpb.Duration {
+	if x != nil {
+		return x.Window
+	}
+	return nil
+}
+
+func (x *Decision) GetUnit() string {
+	if x != nil {
+		return x.Unit
+	}
+	return ""
+}
+
 // LimitState is what one of several limits said of a request.
 type LimitState struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -887,7 +905,9 @@ type LimitState struct {
 	// As in Decision.
 	Class string `protobuf:"bytes,14,opt,name=class,proto3" json:"class,omitempty"`
 	// As in Decision.
-	Kept          int64 `protobuf:"varint,15,opt,name=kept,proto3" json:"kept,omitempty"`
+	Kept int64 `protobuf:"varint,15,opt,name=kept,proto3" json:"kept,omitempty"`
+	// What the limit counts, as in Decision.
+	Unit          string `protobuf:"bytes,16,opt,name=unit,proto3" json:"unit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1025,6 +1045,13 @@ func (x *LimitState) GetKept() int64 {
 		return x.Kept
 	}
 	return 0
+}
+
+func (x *LimitState) GetUnit() string {
+	if x != nil {
+		return x.Unit
+	}
+	return ""
 }
 
 // StatusResponse is what a node tells of itself and of what it knows of the other regions.
@@ -3339,7 +3366,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\a\n" +
 	"\x05_cost\"?\n" +
 	"\fPeekResponse\x12/\n" +
-	"\bdecision\x18\x01 \x01(\v2\x13.quotad.v1.DecisionR\bdecision\"\xde\x06\n" +
+	"\bdecision\x18\x01 \x01(\v2\x13.quotad.v1.DecisionR\bdecision\"\xa5\a\n" +
 	"\bDecision\x12\x18\n" +
 	"\aallowed\x18\x01 \x01(\bR\aallowed\x12)\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x11.quotad.v1.ReasonR\x06reason\x12\x14\n" +
@@ -3373,7 +3400,9 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\tundecided\x18\x19 \x01(\bR\tundecided\x12\x12\n" +
 	"\x04owed\x18\x1a \x01(\x03R\x04owed\x12\x14\n" +
 	"\x05class\x18\x1b \x01(\tR\x05class\x12\x12\n" +
-	"\x04kept\x18\x1c \x01(\x03R\x04kept\"\xff\x03\n" +
+	"\x04kept\x18\x1c \x01(\x03R\x04kept\x121\n" +
+	"\x06window\x18\x1d \x01(\v2\x19.google.protobuf.DurationR\x06window\x12\x12\n" +
+	"\x04unit\x18\x1e \x01(\tR\x04unit\"\x93\x04\n" +
 	"\n" +
 	"LimitState\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x1c\n" +
@@ -3394,7 +3423,8 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\bdegraded\x18\f \x01(\bR\bdegraded\x12\x12\n" +
 	"\x04owed\x18\r \x01(\x03R\x04owed\x12\x14\n" +
 	"\x05class\x18\x0e \x01(\tR\x05class\x12\x12\n" +
-	"\x04kept\x18\x0f \x01(\x03R\x04keptB\f\n" +
+	"\x04kept\x18\x0f \x01(\x03R\x04kept\x12\x12\n" +
+	"\x04unit\x18\x10 \x01(\tR\x04unitB\f\n" +
 	"\n" +
 	"_remaining\"\xa0\x06\n" +
 	"\x0eStatusResponse\x12\x16\n" +
@@ -3721,68 +3751,69 @@ var file_quotad_v1_quotad_proto_depIdxs = []int32{
 	44, // 10: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
 	44, // 11: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
 	10, // 12: quotad.v1.Decision.limits:type_name -> quotad.v1.LimitState
-	44, // 13: quotad.v1.LimitState.window:type_name -> google.protobuf.Duration
-	44, // 14: quotad.v1.LimitState.reset_after:type_name -> google.protobuf.Duration
-	44, // 15: quotad.v1.LimitState.retry_after:type_name -> google.protobuf.Duration
-	19, // 16: quotad.v1.StatusResponse.store:type_name -> quotad.v1.StoreStatus
-	22, // 17: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
-	25, // 18: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
-	26, // 19: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
-	27, // 20: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
-	41, // 21: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.StatusResponse.CountersEntry
-	12, // 22: quotad.v1.StatusResponse.roles:type_name -> quotad.v1.RolesStatus
-	13, // 23: quotad.v1.StatusResponse.documents:type_name -> quotad.v1.DocumentsStatus
-	15, // 24: quotad.v1.DocumentsStatus.open:type_name -> quotad.v1.OpenDocument
-	16, // 25: quotad.v1.DocumentsStatus.regions:type_name -> quotad.v1.RegionDocuments
-	17, // 26: quotad.v1.DocumentsStatus.limits:type_name -> quotad.v1.HeldLimit
-	15, // 27: quotad.v1.DocumentsResponse.open:type_name -> quotad.v1.OpenDocument
-	16, // 28: quotad.v1.DocumentsResponse.regions:type_name -> quotad.v1.RegionDocuments
-	17, // 29: quotad.v1.DocumentsResponse.limits:type_name -> quotad.v1.HeldLimit
-	18, // 30: quotad.v1.DocumentsResponse.nodes:type_name -> quotad.v1.NodeDocuments
-	45, // 31: quotad.v1.OpenDocument.acknowledged:type_name -> google.protobuf.Timestamp
-	15, // 32: quotad.v1.RegionDocuments.open:type_name -> quotad.v1.OpenDocument
-	44, // 33: quotad.v1.RegionDocuments.waited:type_name -> google.protobuf.Duration
-	42, // 34: quotad.v1.HeldLimit.match:type_name -> quotad.v1.HeldLimit.MatchEntry
-	45, // 35: quotad.v1.HeldLimit.since:type_name -> google.protobuf.Timestamp
-	45, // 36: quotad.v1.HeldLimit.until:type_name -> google.protobuf.Timestamp
-	45, // 37: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
-	44, // 38: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
-	21, // 39: quotad.v1.StoreStatus.refusing:type_name -> quotad.v1.StoreRefusal
-	20, // 40: quotad.v1.StoreStatus.rivals:type_name -> quotad.v1.StoreRival
-	23, // 41: quotad.v1.RecoveryStatus.limits:type_name -> quotad.v1.RecoveringLimit
-	24, // 42: quotad.v1.RecoveryStatus.closed:type_name -> quotad.v1.ClosedLimit
-	45, // 43: quotad.v1.RecoveringLimit.since:type_name -> google.protobuf.Timestamp
-	45, // 44: quotad.v1.ClosedLimit.until:type_name -> google.protobuf.Timestamp
-	45, // 45: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
-	44, // 46: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
-	44, // 47: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
-	44, // 48: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
-	31, // 49: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
-	45, // 50: quotad.v1.BucketResponse.closed_until:type_name -> google.protobuf.Timestamp
-	29, // 51: quotad.v1.BucketResponse.classes:type_name -> quotad.v1.ClassRooms
-	30, // 52: quotad.v1.ClassRooms.all:type_name -> quotad.v1.ClassRoom
-	23, // 53: quotad.v1.RecoverResponse.limits:type_name -> quotad.v1.RecoveringLimit
-	43, // 54: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
-	9,  // 55: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
-	44, // 56: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
-	37, // 57: quotad.v1.SettleResponse.settled:type_name -> quotad.v1.Settled
-	1,  // 58: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
-	3,  // 59: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
-	7,  // 60: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
-	5,  // 61: quotad.v1.QuotaService.Report:input_type -> quotad.v1.ReportRequest
-	35, // 62: quotad.v1.QuotaService.Settle:input_type -> quotad.v1.SettleRequest
-	33, // 63: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
-	2,  // 64: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
-	4,  // 65: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
-	8,  // 66: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
-	6,  // 67: quotad.v1.QuotaService.Report:output_type -> quotad.v1.ReportResponse
-	36, // 68: quotad.v1.QuotaService.Settle:output_type -> quotad.v1.SettleResponse
-	34, // 69: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
-	64, // [64:70] is the sub-list for method output_type
-	58, // [58:64] is the sub-list for method input_type
-	58, // [58:58] is the sub-list for extension type_name
-	58, // [58:58] is the sub-list for extension extendee
-	0,  // [0:58] is the sub-list for field type_name
+	44, // 13: quotad.v1.Decision.window:type_name -> google.protobuf.Duration
+	44, // 14: quotad.v1.LimitState.window:type_name -> google.protobuf.Duration
+	44, // 15: quotad.v1.LimitState.reset_after:type_name -> google.protobuf.Duration
+	44, // 16: quotad.v1.LimitState.retry_after:type_name -> google.protobuf.Duration
+	19, // 17: quotad.v1.StatusResponse.store:type_name -> quotad.v1.StoreStatus
+	22, // 18: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
+	25, // 19: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
+	26, // 20: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
+	27, // 21: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
+	41, // 22: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.StatusResponse.CountersEntry
+	12, // 23: quotad.v1.StatusResponse.roles:type_name -> quotad.v1.RolesStatus
+	13, // 24: quotad.v1.StatusResponse.documents:type_name -> quotad.v1.DocumentsStatus
+	15, // 25: quotad.v1.DocumentsStatus.open:type_name -> quotad.v1.OpenDocument
+	16, // 26: quotad.v1.DocumentsStatus.regions:type_name -> quotad.v1.RegionDocuments
+	17, // 27: quotad.v1.DocumentsStatus.limits:type_name -> quotad.v1.HeldLimit
+	15, // 28: quotad.v1.DocumentsResponse.open:type_name -> quotad.v1.OpenDocument
+	16, // 29: quotad.v1.DocumentsResponse.regions:type_name -> quotad.v1.RegionDocuments
+	17, // 30: quotad.v1.DocumentsResponse.limits:type_name -> quotad.v1.HeldLimit
+	18, // 31: quotad.v1.DocumentsResponse.nodes:type_name -> quotad.v1.NodeDocuments
+	45, // 32: quotad.v1.OpenDocument.acknowledged:type_name -> google.protobuf.Timestamp
+	15, // 33: quotad.v1.RegionDocuments.open:type_name -> quotad.v1.OpenDocument
+	44, // 34: quotad.v1.RegionDocuments.waited:type_name -> google.protobuf.Duration
+	42, // 35: quotad.v1.HeldLimit.match:type_name -> quotad.v1.HeldLimit.MatchEntry
+	45, // 36: quotad.v1.HeldLimit.since:type_name -> google.protobuf.Timestamp
+	45, // 37: quotad.v1.HeldLimit.until:type_name -> google.protobuf.Timestamp
+	45, // 38: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
+	44, // 39: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
+	21, // 40: quotad.v1.StoreStatus.refusing:type_name -> quotad.v1.StoreRefusal
+	20, // 41: quotad.v1.StoreStatus.rivals:type_name -> quotad.v1.StoreRival
+	23, // 42: quotad.v1.RecoveryStatus.limits:type_name -> quotad.v1.RecoveringLimit
+	24, // 43: quotad.v1.RecoveryStatus.closed:type_name -> quotad.v1.ClosedLimit
+	45, // 44: quotad.v1.RecoveringLimit.since:type_name -> google.protobuf.Timestamp
+	45, // 45: quotad.v1.ClosedLimit.until:type_name -> google.protobuf.Timestamp
+	45, // 46: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
+	44, // 47: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
+	44, // 48: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
+	44, // 49: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
+	31, // 50: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
+	45, // 51: quotad.v1.BucketResponse.closed_until:type_name -> google.protobuf.Timestamp
+	29, // 52: quotad.v1.BucketResponse.classes:type_name -> quotad.v1.ClassRooms
+	30, // 53: quotad.v1.ClassRooms.all:type_name -> quotad.v1.ClassRoom
+	23, // 54: quotad.v1.RecoverResponse.limits:type_name -> quotad.v1.RecoveringLimit
+	43, // 55: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
+	9,  // 56: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
+	44, // 57: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
+	37, // 58: quotad.v1.SettleResponse.settled:type_name -> quotad.v1.Settled
+	1,  // 59: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
+	3,  // 60: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
+	7,  // 61: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
+	5,  // 62: quotad.v1.QuotaService.Report:input_type -> quotad.v1.ReportRequest
+	35, // 63: quotad.v1.QuotaService.Settle:input_type -> quotad.v1.SettleRequest
+	33, // 64: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
+	2,  // 65: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
+	4,  // 66: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
+	8,  // 67: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
+	6,  // 68: quotad.v1.QuotaService.Report:output_type -> quotad.v1.ReportResponse
+	36, // 69: quotad.v1.QuotaService.Settle:output_type -> quotad.v1.SettleResponse
+	34, // 70: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
+	65, // [65:71] is the sub-list for method output_type
+	59, // [59:65] is the sub-list for method input_type
+	59, // [59:59] is the sub-list for extension type_name
+	59, // [59:59] is the sub-list for extension extendee
+	0,  // [0:59] is the sub-list for field type_name
 }
 
 func init() { file_quotad_v1_quotad_proto_init() }

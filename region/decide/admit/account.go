@@ -3,8 +3,6 @@ package admit
 import (
 	"context"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/quotad/quotad/quantity"
@@ -89,50 +87,6 @@ func (c *accounts) charged(a *rules.Applied, cost quantity.Units, d Decision) {
 func (c *accounts) beyond(limit string, units, owed quantity.Units) {
 	c.metrics.admittedUnits.counter(limit, "").Add(float64(units - owed))
 	c.metrics.debtUnits.counter(limit, "").Add(float64(owed))
-}
-
-// fullest keeps, for each limit, how full the fullest bucket was that a decision was about lately.
-// Safe for concurrent use.
-type fullest struct {
-	of sync.Map // *peak by the name of a limit
-}
-
-// peak is the highest part of a share that was used in the present period, and in the one before,
-// in parts per million.
-type peak struct{ now, before atomic.Int64 }
-
-// saw takes in what a decision says of the limit that decided it. Without a count it says nothing.
-func (f *fullest) saw(d Decision) {
-	used := d.Share - d.Remaining - d.Kept
-	if d.Share <= 0 || d.Cell == 0 || used < 0 {
-		return
-	}
-	known, met := f.of.Load(d.Limit)
-	if !met {
-		known, _ = f.of.LoadOrStore(d.Limit, &peak{})
-	}
-	part, p := int64(float64(used)/float64(d.Share)*1e6), known.(*peak)
-	for was := p.now.Load(); part > was && !p.now.CompareAndSwap(was, part); was = p.now.Load() {
-	}
-}
-
-// turn begins another period.
-func (f *fullest) turn() {
-	f.of.Range(func(_, p any) bool {
-		p.(*peak).before.Store(p.(*peak).now.Swap(0))
-		return true
-	})
-}
-
-// Fullest returns for each limit what part of this region's share was used of the bucket that was
-// fullest lately: 0 to 1. Lately is since the last but one call of Forget.
-func (l *Limiter) Fullest() map[string]float64 {
-	all := map[string]float64{}
-	l.accounts.fullest.of.Range(func(limit, p any) bool {
-		all[limit.(string)] = float64(max(p.(*peak).now.Load(), p.(*peak).before.Load())) / 1e6
-		return true
-	})
-	return all
 }
 
 // LastOutcome is what became of the last request on a bucket at this node.

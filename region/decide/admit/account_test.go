@@ -37,8 +37,8 @@ func TestUnitsAreAccounted(t *testing.T) {
 		"name: watched, limit: 250, window: 1m, shadow: true"},
 		func(t *testing.T, n *Limiter, s *countedServer) {
 			n.must(t, units("a", 90))
-			if got := n.Fullest()["few"]; got != 0.9 {
-				t.Errorf("the fullest bucket is %v full, want 0.9", got)
+			if got, want := n.Fullest()["few"], (Full{0.9, 250, 100, 10}); got != want {
+				t.Errorf("the fullest bucket is %+v, want %+v", got, want)
 			}
 			n.wantLast(t, units("a", 1), "few", true, WithinLimit, false)
 			n.must(t, units("a", 20))
@@ -57,11 +57,11 @@ func TestUnitsAreAccounted(t *testing.T) {
 			n.wantLast(t, units("b", 1), "many", true, StoreFailureLocal, false)
 
 			n.Forget(time.Now())
-			if got := n.Fullest(); got["few"] != 0.9 || got["many"] != 0 {
+			if got := n.Fullest(); got["few"].Used != 0.9 || got["many"].Share != 0 {
 				t.Errorf("how full buckets were before: %v", got)
 			}
 			n.Forget(time.Now())
-			if got := n.Fullest(); got["few"] != 0 {
+			if got := n.Fullest(); got["few"] != (Full{}) {
 				t.Errorf("how full buckets were long before: %v", got)
 			}
 

@@ -78,6 +78,7 @@ type Decision struct {
 	Algorithm  algorithms.Kind
 	LimitUnits quantity.Units
 	Window     time.Duration
+	Unit       string // policy.Limit.Unit
 	// Remaining is what still fits after the request: of a limit with classes, of the request's
 	// class.
 	Remaining quantity.Units

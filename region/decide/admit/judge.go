@@ -23,7 +23,7 @@ func (l *Limiter) sign(d Decision) Decision {
 func (l *Limiter) describe(d Decision, a *rules.Applied) Decision {
 	d.Limit, d.Algorithm, d.LimitUnits, d.Window = a.Limit.Name, a.Limit.Algorithm, a.Limit.Limit,
 		lengthOf(a, d.Cell)
-	d.Entitlement = a.Entitlement()
+	d.Unit, d.Entitlement = a.Limit.Unit, a.Entitlement()
 	d.Degraded = l.rights.Degraded(a.Bucket)
 	return d
 }

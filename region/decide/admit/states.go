@@ -19,6 +19,7 @@ type LimitState struct {
 	Algorithm  algorithms.Kind
 	LimitUnits quantity.Units
 	Window     time.Duration
+	Unit       string         // policy.Limit.Unit
 	Period     policy.Period  // of a limit that counts by the calendar; else empty
 	Cost       quantity.Units // of the request
 	Shadow     bool           // it never denies
@@ -54,7 +55,7 @@ func (w *way) state(engine *rights.Engine, i int) LimitState {
 	a := w.Applied[i]
 	return LimitState{Limit: a.Limit.Name, Alias: a.Limit.Alias, Metadata: a.Limit.Metadata,
 		Algorithm: a.Limit.Algorithm, LimitUnits: a.Limit.Limit, Window: a.Limit.Window, Period: a.Limit.Period,
-		Class: w.class(i), Cost: w.CostOf(i), Shadow: a.Limit.Shadow, Alternative: a.Limit.Alternative,
+		Unit: a.Limit.Unit, Class: w.class(i), Cost: w.CostOf(i), Shadow: a.Limit.Shadow, Alternative: a.Limit.Alternative,
 		Entitlement: a.Entitlement(),
 		Degraded:    engine.Degraded(a.Bucket), Admits: true}
 }

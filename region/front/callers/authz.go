@@ -71,7 +71,7 @@ func (s *Server) authz(w http.ResponseWriter, r *http.Request) {
 		writeFailure(w, err)
 		return
 	}
-	s.options.Headers.set(w.Header(), d)
+	s.options.Headers.set(w.Header(), d, s.options.MaxRate)
 	if d.Allowed {
 		wire.Write(w, "application/json", http.StatusOK, newDecision(d))
 		return

@@ -22,6 +22,7 @@ type Decision struct {
 	Limit       string          `json:"limit,omitempty"`
 	Algorithm   string          `json:"algorithm,omitempty"`
 	LimitUnits  *quantity.Units `json:"limit_units,omitempty"`
+	Unit        string          `json:"unit,omitempty"` // absent if the limit does not say it
 	Entitlement *quantity.Units `json:"entitlement,omitempty"`
 
 	// Absent if neither the store nor this node counted.
@@ -75,6 +76,7 @@ type LimitState struct {
 	Limit      string              `json:"limit"`
 	Algorithm  algorithms.Kind     `json:"algorithm"`
 	LimitUnits quantity.Units      `json:"limit_units"`
+	Unit       string              `json:"unit,omitempty"` // absent if the limit does not say it
 	Window     asjson.Milliseconds `json:"window_ms"`
 	Admits     bool                `json:"admits"`
 	Shadow     bool                `json:"shadow,omitempty"`
@@ -97,7 +99,7 @@ func newLimitStates(all []admit.LimitState) (states []LimitState) {
 	}
 	for _, s := range all {
 		j := LimitState{Limit: s.Limit, Algorithm: s.Algorithm, LimitUnits: s.LimitUnits,
-			Window: asjson.Milliseconds(s.Window), Admits: s.Admits, Shadow: s.Shadow,
+			Unit: s.Unit, Window: asjson.Milliseconds(s.Window), Admits: s.Admits, Shadow: s.Shadow,
 			Entitlement: s.Entitlement, Share: s.Share, Degraded: s.Degraded, Owed: s.Owed,
 			Class: s.Class, Kept: s.Kept}
 		if s.Counted {
@@ -115,7 +117,7 @@ const timeLayout = "2006-01-02T15:04:05.000000Z07:00"
 
 func newDecision(d admit.Decision) *Decision {
 	j := &Decision{Allowed: d.Allowed, Reason: d.Reason, Limit: d.Limit,
-		Algorithm: string(d.Algorithm), Node: d.Node, Region: d.Region,
+		Algorithm: string(d.Algorithm), Unit: d.Unit, Node: d.Node, Region: d.Region,
 		Degraded: d.Degraded, Sequence: d.Sequence, Shadowed: d.Shadowed, Repeated: d.Repeated,
 		Receipt: d.Receipt, Problem: wire.Complaint(d), Undecided: d.Undecided,
 		FromMemory: d.FromMemory, Owed: d.Owed, Class: d.Class, Kept: d.Kept, Epoch: d.Epoch, Limits: newLimitStates(d.Limits)}
@@ -143,18 +145,7 @@ func counted(d admit.Decision) bool {
 	return d.At != 0 || d.Reason == admit.StoreFailureLocal
 }
 
-// seconds rounds up, because a caller that waits less would be denied again.
-func seconds(d time.Duration) int64 { return roundUp(d, time.Second) }
-
-func roundUp(d, unit time.Duration) int64 {
-	n := int64(d / unit)
-	if d%unit > 0 {
-		n++
-	}
-	return n
-}
-
-// The types of denials, of draft-ietf-httpapi-ratelimit-headers-10.
+// The types of denials, of draft-ietf-httpapi-ratelimit-headers-11.
 const (
 	quotaExceeded   = "https://iana.org/assignments/http-problem-types#quota-exceeded"
 	reducedCapacity = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"

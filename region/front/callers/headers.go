@@ -2,10 +2,10 @@ package callers
 
 import (
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
+	"github.com/quotad/quotad/region/base/ratelimit"
 	"github.com/quotad/quotad/region/decide/admit"
 )
 
@@ -14,11 +14,9 @@ type Headers string
 
 // Which headers an answer has. The empty text is BothHeaders.
 const (
-	// IETFHeaders are RateLimit and RateLimit-Policy of draft-ietf-httpapi-ratelimit-headers-10: of
-	// each limit that applied an item, by its name. A policy has the limit of all regions together
-	// as q, the window in seconds as w, and what this region holds now as quotad-share. A limit has
-	// what is left in this region as r, and as t after how many seconds the request may come again,
-	// or the limit is whole if the request was admitted.
+	// IETFHeaders are RateLimit and RateLimit-Policy: of each limit that applied an item, by its
+	// name. They say until when the request may not come again or, if it was admitted, until the
+	// limit is whole. See package ratelimit.
 	IETFHeaders Headers = "ietf"
 	// LegacyHeaders are X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset, of the
 	// limit that decided. The last is t.
@@ -36,8 +34,8 @@ func (style Headers) has(one Headers) bool {
 	return style == one || style == BothHeaders || style == ""
 }
 
-// set sets the headers about a decision.
-func (style Headers) set(h http.Header, d admit.Decision) {
+// set sets the headers about a decision. maxRate is Options.MaxRate.
+func (style Headers) set(h http.Header, d admit.Decision, maxRate int) {
 	if d.Limit == "" {
 		return
 	}
@@ -45,7 +43,7 @@ func (style Headers) set(h http.Header, d admit.Decision) {
 		setLegacy(h, d)
 	}
 	if style.has(IETFHeaders) {
-		setIETF(h, d)
+		setIETF(h, d, maxRate)
 	}
 }
 
@@ -54,8 +52,6 @@ var (
 	legacyLimit     = http.CanonicalHeaderKey("X-RateLimit-Limit")
 	legacyRemaining = http.CanonicalHeaderKey("X-RateLimit-Remaining")
 	legacyReset     = http.CanonicalHeaderKey("X-RateLimit-Reset")
-	ietfPolicy      = http.CanonicalHeaderKey("RateLimit-Policy")
-	ietfLimit       = http.CanonicalHeaderKey("RateLimit")
 )
 
 func setLegacy(h http.Header, d admit.Decision) {
@@ -63,70 +59,35 @@ func setLegacy(h http.Header, d admit.Decision) {
 	if counted(d) {
 		s := stateOf(d)
 		h[legacyRemaining] = []string{strconv.FormatInt(int64(d.Remaining), 10)}
-		h[legacyReset] = []string{strconv.FormatInt(seconds(s.Wait()), 10)}
+		h[legacyReset] = []string{strconv.FormatInt(ratelimit.RoundUp(s.Wait(), time.Second), 10)}
 	}
 }
 
 // stateOf returns the state of the limit that decided.
 func stateOf(d admit.Decision) admit.LimitState {
 	return admit.LimitState{Limit: d.Limit, LimitUnits: d.LimitUnits, Window: d.Window,
-		Counted: counted(d), Admits: d.Allowed || d.RetryAfter == 0, Remaining: d.Remaining,
+		Unit: d.Unit, Counted: counted(d), Admits: d.Allowed || d.RetryAfter == 0, Remaining: d.Remaining,
 		ResetAfter: d.ResetAfter, RetryAfter: d.RetryAfter, Share: d.Share}
 }
 
-func setIETF(h http.Header, d admit.Decision) {
+func setIETF(h http.Header, d admit.Decision, maxRate int) {
 	all := d.Limits
 	if len(all) < 2 {
 		all = []admit.LimitState{stateOf(d)}
 	}
-	var policies, limits fields
-	var named []string
+	fields := ratelimit.Fields{MaxRate: int64(maxRate)}
 	for i := range all {
 		s := &all[i]
-		if slices.Contains(named, s.Limit) { // entries of one name of several documents
-			continue
-		}
-		named = append(named, s.Limit)
-		policies = policies.item(s.Limit).param("q", int64(s.LimitUnits))
-		if s.Window >= time.Second && s.Window%time.Second == 0 {
-			policies = policies.param("w", int64(s.Window/time.Second))
-		}
-		if s.Counted {
-			policies = policies.param("quotad-share", int64(s.Share))
-			limits = limits.item(s.Limit).param("r", int64(min(s.Remaining, s.LimitUnits)))
-			if t := seconds(s.Wait()); t > 0 {
-				limits = limits.param("t", t)
-			}
-		}
-		if s.Degraded || d.Degraded && s.Limit == d.Limit {
-			policies = append(policies, ";quotad-degraded"...)
-		}
+		fields.Add(ratelimit.Limit{Name: s.Limit, Units: int64(s.LimitUnits), Unit: s.Unit, Window: s.Window,
+			Counted: s.Counted, Left: int64(s.Remaining), Until: s.Wait(), Share: int64(s.Share),
+			Degraded: s.Degraded || d.Degraded && s.Limit == d.Limit})
 	}
-	h[ietfPolicy] = []string{string(policies)}
-	if len(limits) > 0 {
-		h[ietfLimit] = []string{string(limits)}
-	}
-}
-
-// fields is a list of RFC 9651: items with parameters.
-type fields []byte
-
-// item begins an item that is the name of a limit, which needs no escapes in a string.
-func (f fields) item(name string) fields {
-	if len(f) > 0 {
-		f = append(f, ", "...)
-	}
-	return append(append(append(f, '"'), name...), '"')
-}
-
-// param adds a parameter to the last item.
-func (f fields) param(key string, value int64) fields {
-	return strconv.AppendInt(append(append(append(f, ';'), key...), '='), value, 10)
+	fields.Set(h)
 }
 
 // setRetryAfter tells a denied caller when to come again, if that is known.
 func setRetryAfter(h http.Header, d admit.Decision) {
 	if d.RetryAfter > 0 {
-		h.Set("Retry-After", strconv.FormatInt(seconds(d.RetryAfter), 10))
+		h.Set("Retry-After", strconv.FormatInt(ratelimit.RoundUp(d.RetryAfter, time.Second), 10))
 	}
 }

@@ -1,9 +1,13 @@
 package callers
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -44,14 +48,14 @@ func TestHeaders(t *testing.T) {
 	several := fronts.Denied()
 	several.Degraded = true
 	several.Limits = []admit.LimitState{
-		{Limit: "account-minute", LimitUnits: 1000, Window: time.Minute, Counted: true, Share: 425,
+		{Limit: "account-minute", LimitUnits: 1000, Unit: "tokens", Window: time.Minute, Counted: true, Share: 425,
 			RetryAfter: 10*time.Second + 1, ResetAfter: time.Minute, Degraded: true},
 		{Limit: "short", LimitUnits: 5, Window: 500 * time.Millisecond, Counted: true, Admits: true,
 			Remaining: 9, Share: 3},
 		{Limit: "unknown", LimitUnits: 5, Window: time.Hour, Admits: true},
 	}
 	const legacy = "X-RateLimit-Limit: 1000\nX-RateLimit-Remaining: 0\nX-RateLimit-Reset: 11\n"
-	const one = "RateLimit: \"account-minute\";r=0;t=11\nRateLimit-Policy: \"account-minute\";q=1000;w=60;quotad-share=425\n"
+	const one = "RateLimit: \"account-minute\";r=0;t=11;quotad-share=425\nRateLimit-Policy: \"account-minute\";q=1000;w=60\n"
 	for _, c := range []struct {
 		style    Headers
 		decision admit.Decision
@@ -64,13 +68,14 @@ func TestHeaders(t *testing.T) {
 		{NoHeaders, fronts.Denied(), ""},
 		{BothHeaders, admit.Decision{Allowed: true, Reason: admit.NoLimit}, ""},
 		{IETFHeaders, fronts.Undecided(admit.QueueFull),
-			"RateLimit-Policy: \"account-minute\";q=1000;w=60;quotad-degraded\n"},
+			"RateLimit-Policy: \"account-minute\";q=1000;w=60\n"},
 		{IETFHeaders, several,
-			"RateLimit: \"account-minute\";r=0;t=11, \"short\";r=5\nRateLimit-Policy: \"account-minute\";q=1000;w=60;quotad-share=425;quotad-degraded, \"short\";q=5;quotad-share=3, \"unknown\";q=5;w=3600\n"},
+			"RateLimit: \"account-minute\";r=0;t=11;quotad-share=425;quotad-degraded, \"short\";r=5;quotad-share=3\n" +
+				"RateLimit-Policy: \"account-minute\";q=1000;qu=\"tokens\";w=60, \"short\";q=5, \"unknown\";q=5;w=3600\n"},
 	} {
 		c.decision.Window = time.Minute
 		w := httptest.NewRecorder()
-		c.style.set(w.Header(), c.decision)
+		c.style.set(w.Header(), c.decision, 0)
 		var got strings.Builder
 		for _, name := range []string{"RateLimit", "RateLimit-Policy", "X-RateLimit-Limit",
 			"X-RateLimit-Remaining", "X-RateLimit-Reset"} {
@@ -89,7 +94,7 @@ func TestHeaders(t *testing.T) {
 func TestHeadersAgree(t *testing.T) {
 	var limits strings.Builder
 	for _, kind := range algorithms.Kinds {
-		fmt.Fprintf(&limits, "  - {name: %s, domain: %s, key: [account], algorithm: %s, limit: 4, window: 60m}\n",
+		fmt.Fprintf(&limits, "  - {name: %s, domain: %s, key: [account], algorithm: %s, limit: 4, window: 60m, unit: tokens}\n",
 			kind, kind, kind)
 	}
 	for name, start := range fixtures.Kinds {
@@ -118,8 +123,9 @@ func headersOf(t *testing.T, at string, kind algorithms.Kind) string {
 	_ = r.Body.Close()
 	policy, limit := items(t, r.Header, "RateLimit-Policy")[string(kind)],
 		items(t, r.Header, "RateLimit")[string(kind)]
-	if policy["q"] != int64(4) || policy["w"] != int64(3600) || policy["quotad-share"] != int64(4) {
-		t.Errorf("%s: policy %v", kind, policy)
+	if policy["q"] != int64(4) || policy["w"] != int64(3600) || limit["quotad-share"] != int64(4) ||
+		policy["qu"] != "tokens" {
+		t.Errorf("%s: policy %v, limit %v", kind, policy, limit)
 	}
 	for name, want := range map[string]any{"X-RateLimit-Limit": policy["q"],
 		"X-RateLimit-Remaining": limit["r"], "X-RateLimit-Reset": limit["t"]} {
@@ -141,4 +147,47 @@ func headersOf(t *testing.T, at string, kind algorithms.Kind) string {
 		t.Errorf("%s: Retry-After %s, RateLimit %v", kind, r.Header.Get("Retry-After"), limit)
 	}
 	return "denied "
+}
+
+// TestMaxRate: of a day's limit RateLimit suggests no more than the bound, and X-RateLimit-Remaining
+// is what it is.
+func TestMaxRate(t *testing.T) {
+	d := fronts.Denied()
+	d.Allowed, d.RetryAfter, d.ResetAfter = true, 0, time.Minute
+	d.LimitUnits, d.Window, d.Remaining = 86400, 24*time.Hour, 50000
+	for bound, left := range map[int]string{0: "50000", 10: "600"} {
+		h := http.Header{}
+		BothHeaders.set(h, d, bound)
+		if got := h.Get("RateLimit"); !strings.Contains(got, ";r="+left+";t=60;") ||
+			h.Get("X-RateLimit-Remaining") != "50000" {
+			t.Errorf("bound %d: %v", bound, h)
+		}
+	}
+}
+
+// TestStatusesAreDocumented compares the table of docs/reference/headers.md with what denials are
+// answered.
+func TestStatusesAreDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "reference", "headers.md"))
+	suite.Must(t, err)
+	row := regexp.MustCompile("(?m)^\\| (`[^|]+) \\| ([0-9]{3}) \\| (.+) \\|$")
+	said := map[string]string{}
+	for _, m := range row.FindAllStringSubmatch(string(page), -1) {
+		kind, _, _ := strings.Cut(strings.Trim(m[3], "`"), ",")
+		for _, reason := range regexp.MustCompile("`([a-z_]+)`").FindAllStringSubmatch(m[1], -1) {
+			cut := strings.Contains(m[1], "cannot be reached")
+			said[fmt.Sprintf("%s %v", reason[1], cut)] = m[2] + " " + kind
+		}
+	}
+	for reason := range denials {
+		for _, cut := range []bool{false, true} {
+			p := denial(admit.Decision{Limit: "a", Reason: reason, Degraded: cut})
+			_, kind, _ := strings.Cut(p.Type, "types")
+			want := fmt.Sprintf("%d %s", p.Status, cmp.Or(kind, "none"))
+			name := fmt.Sprintf("%s %v", reason, cut)
+			if got := cmp.Or(said[name], said[string(reason)+" false"]); got != want {
+				t.Errorf("%s is answered %q, and documented as %q", name, want, got)
+			}
+		}
+	}
 }

@@ -89,7 +89,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, decode func([]by
 			return by(admit.OnHandover(ctx, held.Done), q)
 		})
 	if ok {
-		s.options.Headers.set(w.Header(), d)
+		s.options.Headers.set(w.Header(), d, s.options.MaxRate)
 	}
 	return d, ok
 }

@@ -92,7 +92,7 @@ func (s *rls) limit(ctx context.Context, m *envoy.RateLimitRequest, caller strin
 		}
 	}
 	if style := s.options.EnvoyHeaders; style != "" && style != NoHeaders {
-		a.response.ResponseHeadersToAdd = a.headers(decided, style)
+		a.response.ResponseHeadersToAdd = a.headers(decided, style, s.options.MaxRate)
 	}
 	if decided.Tells != nil {
 		a.response.DynamicMetadata = a.dynamic(m, s.metadata.all(decided.Tells))

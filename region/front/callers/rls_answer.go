@@ -240,7 +240,7 @@ func setUnit(l *rateLimit, window time.Duration) {
 // headers returns the headers of the last decision that denies, or else of the one with least left. A
 // denial that others spare says nothing. X-RateLimit tells what the status of one descriptor does, as
 // with envoyproxy/ratelimit: the last that denies, or else the first with least left.
-func (a *rlsReply) headers(of admit.ListsDecision, style Headers) (all []*corev3.HeaderValue) {
+func (a *rlsReply) headers(of admit.ListsDecision, style Headers, maxRate int) (all []*corev3.HeaderValue) {
 	var says *admit.Decision
 	for i := range of.Decisions {
 		d := &of.Decisions[i]
@@ -253,7 +253,7 @@ func (a *rlsReply) headers(of admit.ListsDecision, style Headers) (all []*corev3
 	}
 	h := http.Header{}
 	if says != nil {
-		style.set(h, *says)
+		style.set(h, *says, maxRate)
 		if !says.Allowed {
 			setRetryAfter(h, *says)
 		}

@@ -67,13 +67,13 @@ func TestGRPCDecisions(t *testing.T) {
 		LimitUnits: 1000, Remaining: 57,
 		ResetAfter: durationpb.New(10*time.Second + 250*time.Microsecond), Cell: 29394720,
 		AtUs: 1763683189999750, Node: "n1", Region: "us-east", Entitlement: 400, Share: 425,
-		Sequence: 7, Shadowed: []string{"new-limit"}}
+		Sequence: 7, Shadowed: []string{"new-limit"}, Window: durationpb.New(time.Minute)}
 	wantDenied := &quotadv1.Decision{Reason: quotadv1.Reason_REASON_OVER_LIMIT,
 		Limit: "account-minute", Algorithm: "fixed_window",
 		LimitUnits: 1000, ResetAfter: durationpb.New(10*time.Second + 250*time.Microsecond),
 		RetryAfter: durationpb.New(10*time.Second + 250*time.Microsecond),
 		Cell:       29394720, AtUs: 1763683189999750, Node: "n1", Region: "us-east",
-		Entitlement: 400, Share: 425, Sequence: 7}
+		Entitlement: 400, Share: 425, Sequence: 7, Window: durationpb.New(time.Minute), Unit: "tokens"}
 	wantNever := proto.CloneOf(wantDenied)
 	wantNever.Reason, wantNever.RetryAfter = quotadv1.Reason_REASON_NEVER, nil
 	wantQueued := proto.CloneOf(wantAllowed)
@@ -89,9 +89,9 @@ func TestGRPCDecisions(t *testing.T) {
 	}{
 		{"allowed", fronts.With(fronts.Allowed(), func(d *admit.Decision) { d.Shadowed = []string{"new-limit"} }),
 			wantAllowed},
-		{"denied", fronts.Denied(), wantDenied},
+		{"denied", fronts.With(fronts.Denied(), func(d *admit.Decision) { d.Unit = "tokens" }), wantDenied},
 		{"never", fronts.With(fronts.Denied(),
-			func(d *admit.Decision) { d.Reason, d.RetryAfter = admit.Never, -1 }), wantNever},
+			func(d *admit.Decision) { d.Reason, d.RetryAfter, d.Unit = admit.Never, -1, "tokens" }), wantNever},
 		{"a turn in a queue", fronts.With(fronts.Allowed(), func(d *admit.Decision) {
 			d.Algorithm, d.Delay, d.Shadowed = algorithms.LeakyBucket, 1500*time.Microsecond,
 				[]string{"new-limit"}
@@ -105,7 +105,8 @@ func TestGRPCDecisions(t *testing.T) {
 		{"store failure, deny", fronts.Undecided(admit.StoreFailure),
 			&quotadv1.Decision{Reason: quotadv1.Reason_REASON_STORE_FAILURE,
 				Limit: "account-minute", Algorithm: "fixed_window", LimitUnits: 1000, Node: "n1",
-				Region: "us-east", Entitlement: 400, Degraded: true, Sequence: 8}},
+				Region: "us-east", Entitlement: 400, Degraded: true, Sequence: 8,
+				Window: durationpb.New(time.Minute)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			client := quota(t, &fronts.Node{Decision: c.decision})

@@ -52,7 +52,10 @@ type Options struct {
 	// told to add to its answers; of those, the empty text means none. Envoy adds headers of its
 	// own if it is configured so.
 	Headers, EnvoyHeaders Headers
-	Proxies               *authz.Mapping // of the requests of proxies; nil: there is none
+	// MaxRate is how many times the average rate of a limit RateLimit may suggest, for windows of a
+	// day and longer, up to ratelimit.MaxMaxRate. 0: no bound.
+	MaxRate int
+	Proxies *authz.Mapping // of the requests of proxies; nil: there is none
 	// Traces traces decisions. nil: nothing is traced, and nothing stands before a handler for it.
 	// The server does not close it.
 	Traces *tracing.Tracer

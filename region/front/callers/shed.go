@@ -20,6 +20,7 @@ import (
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/base/door"
+	"github.com/quotad/quotad/region/base/ratelimit"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/decide/queue"
 	"github.com/quotad/quotad/region/front/asjson"
@@ -90,7 +91,7 @@ func failed(ctx context.Context, err error) error {
 	if why == nil {
 		return toStatus(err)
 	}
-	pushback := strconv.FormatInt(roundUp(retry, time.Millisecond), 10)
+	pushback := strconv.FormatInt(ratelimit.RoundUp(retry, time.Millisecond), 10)
 	_ = grpc.SetTrailer(ctx, metadata.Pairs("grpc-retry-pushback-ms", pushback)) // fails only outside of a call
 	return busyStatus(why.Error(), retry).Err()
 }

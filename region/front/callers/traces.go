@@ -9,6 +9,7 @@ import (
 	envoy "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/base/invalid"
@@ -40,7 +41,9 @@ func traceRPC(t *tracing.Tracer) grpc.UnaryServerInterceptor {
 			return next(ctx, m)
 		}
 		defer call.End()
-		return next(tracing.With(ctx, call), m)
+		answer, err := next(tracing.With(ctx, call), m)
+		call.AnsweredRPC(status.Code(err))
+		return answer, err
 	}
 }
 
@@ -62,9 +65,26 @@ func (s *Server) traced(path string, next http.HandlerFunc) http.HandlerFunc {
 			return
 		}
 		defer call.End()
-		next(w, r.WithContext(tracing.With(r.Context(), call)))
+		heard := &answered{ResponseWriter: w, status: http.StatusOK}
+		next(heard, r.WithContext(tracing.With(r.Context(), call)))
+		call.AnsweredHTTP(r, heard.status)
 	}
 }
+
+// answered notes the status of an answer.
+type answered struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answered) WriteHeader(status int) {
+	a.status = status
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap returns what http.ResponseController acts on.
+func (a *answered) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // tracedNode notes what a node decides in the calls that are traced.
 type tracedNode struct{ Node }

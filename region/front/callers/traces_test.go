@@ -140,12 +140,62 @@ func TestSpansOfRealCalls(t *testing.T) {
 			says["quotad.region"] != "here" || says["quotad.node"] != "n1" {
 			t.Errorf("%s says %v", name, says)
 		}
+		wantAnswer(t, name, says)
 		if strings.Contains(span.String(), secret) {
 			t.Errorf("%s tells of the caller's descriptors: %v", name, span)
 		}
 	}
 	for name := range all {
 		t.Errorf("%s has no span", name)
+	}
+}
+
+// wantAnswer fails the test unless a span has the attributes of OpenTelemetry for a call that was
+// answered well.
+func wantAnswer(t *testing.T, name string, says map[string]string) {
+	t.Helper()
+	want := map[string]string{"rpc.system.name": "grpc", "rpc.method": name, "rpc.response.status_code": "OK"}
+	if strings.HasPrefix(name, "/") {
+		want = map[string]string{"http.request.method": "POST", "http.route": name, "url.path": name,
+			"url.scheme": "http", "http.response.status_code": "int_value:200"}
+	}
+	for key, value := range want {
+		if says[key] != value {
+			t.Errorf("%s: %s is %q, want %q", name, key, says[key], value)
+		}
+	}
+	if says["error.type"] != "" {
+		t.Errorf("%s has the error %s", name, says["error.type"])
+	}
+}
+
+// TestSpansOfErrors: a span says by what status a call failed. A denial is no error.
+func TestSpansOfErrors(t *testing.T) {
+	by, c := tracer(t, 1)
+	node := &fronts.Node{Decision: fronts.Denied()}
+	s := tracedServer(t, node, by, nil)
+	rpc := quotadv1.NewQuotaServiceClient(dialed(t, s))
+	ask := func() {
+		send(s, "/v1/check", `{"domain":"api"}`)
+		_, _ = rpc.Check(t.Context(), &quotadv1.CheckRequest{Domain: "api"})
+	}
+	ask()
+	node.Decision = fronts.Undecided(admit.StoreFailure)
+	ask()
+	node.Err = errors.New("it failed")
+	ask()
+	suite.Must(t, by.Close(t.Context()))
+	got := map[string]int{}
+	for _, span := range c.Spans() {
+		says := collector.Attributes(span)
+		got[fmt.Sprintf("%s%s, error %s, %s", says["rpc.response.status_code"], says["http.response.status_code"],
+			says["error.type"], span.GetStatus().GetCode())]++
+	}
+	const ok, bad = "STATUS_CODE_UNSET", "STATUS_CODE_ERROR"
+	want := map[string]int{"int_value:429, error , " + ok: 1, "OK, error , " + ok: 2,
+		"int_value:503, error 503, " + bad: 2, "UNAVAILABLE, error UNAVAILABLE, " + bad: 1}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("the spans are\n%v, want\n%v", got, want)
 	}
 }
 

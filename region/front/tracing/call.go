@@ -1,11 +1,13 @@
 package tracing
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/quotad/quotad/region/decide/admit"
@@ -24,6 +26,12 @@ type Call struct {
 	parent trace.SpanContext // not valid: there is none
 
 	failed bool
+	// answer says how the call came and how it was answered. refusal is the status of an answer that
+	// is none of success, and broken whether it is a fault of this side.
+	answer  []attribute.KeyValue
+	refusal string
+	broken  bool
+
 	// says is the decision that says most: the first denial, or else the first.
 	says              admit.Decision
 	decisions, denied int
@@ -93,8 +101,15 @@ func (c *Call) End() {
 			attribute.Int("quotad.decisions", c.decisions),
 			attribute.Int("quotad.denied", c.denied))
 	}
-	if c.failed {
+	span.SetAttributes(c.answer...)
+	switch {
+	case c.failed:
 		span.SetStatus(codes.Error, "not decided")
+	case c.broken:
+		span.SetStatus(codes.Error, "")
+	}
+	if c.failed || c.broken {
+		span.SetAttributes(semconv.ErrorTypeKey.String(cmp.Or(c.refusal, "_OTHER")))
 	}
 	span.End()
 }

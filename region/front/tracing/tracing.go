@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 	collect "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/grpc"
@@ -94,7 +95,7 @@ func Open(o Options) (*Tracer, error) {
 			attribute.String("service.name", "quotad"),
 			attribute.String("service.version", o.Build),
 			attribute.String("service.instance.id", o.Region+"/"+o.Node))))
-	t.spans = provider.Tracer("github.com/quotad/quotad")
+	t.spans = provider.Tracer("github.com/quotad/quotad", trace.WithSchemaURL(semconv.SchemaURL))
 	return t, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 
 	"github.com/quotad/quotad/chaos/lab/collector"
@@ -109,6 +110,34 @@ func TestSpanSaysWhatWasDecided(t *testing.T) {
 // words undoes the two kinds of space with which protobuf's texts are written.
 func words(s string) string { return strings.Join(strings.Fields(s), " ") }
 
+// TestSpanSaysHowItWasAnswered: of a caller's own words no more than what is known before is told.
+func TestSpanSaysHowItWasAnswered(t *testing.T) {
+	c := start(t)
+	tracer := open(t, c.Endpoint, 1)
+	web, rpc := tracer.Begin("/v1/authz", ""), tracer.Begin("a.B/C", "")
+	for _, call := range []*Call{web, rpc} {
+		call.Decided(admit.Decision{Allowed: true})
+	}
+	r := httptest.NewRequest("BREW", "https://secret.example/v1/authz?secret", nil)
+	web.AnsweredHTTP(r, 200)
+	rpc.AnsweredRPC(codes.ResourceExhausted) // of a caller's fault
+	web.End()
+	rpc.End()
+	suite.Must(t, tracer.Close(t.Context()))
+	for _, s := range c.Spans() {
+		says := collector.Attributes(s)
+		got := says["http.request.method"] + says["url.scheme"] + says["url.path"] + says["error.type"] +
+			says["rpc.response.status_code"]
+		if want := map[string]string{"/v1/authz": "_OTHERhttps/v1/authz", "a.B/C": "RESOURCE_EXHAUSTED"}[s.GetName()]; got != want ||
+			strings.Contains(s.String(), "secret") {
+			t.Errorf("%s: %v", s.GetName(), says)
+		}
+	}
+	if n := len(c.Spans()); n != 2 {
+		t.Errorf("%d spans", n)
+	}
+}
+
 // TestCallsWithoutDecisionHaveNoSpan, and those that failed have one that says so and no more.
 func TestCallsWithoutDecisionHaveNoSpan(t *testing.T) {
 	c := start(t)
@@ -120,7 +149,7 @@ func TestCallsWithoutDecisionHaveNoSpan(t *testing.T) {
 	suite.Must(t, tracer.Close(t.Context()))
 	for _, s := range c.Spans() {
 		if s.GetName() != "failed" || s.GetStatus().GetMessage() != "not decided" ||
-			len(s.GetAttributes()) != 2 {
+			len(s.GetAttributes()) != 3 || collector.Attributes(s)["error.type"] != "_OTHER" {
 			t.Errorf("a span came: %v", s)
 		}
 	}

@@ -55,6 +55,8 @@ func DecisionMessage(d admit.Decision) *quotadv1.Decision {
 		Owed:        int64(d.Owed),
 		Class:       d.Class,
 		Kept:        int64(d.Kept),
+		Window:      IfPositive(d.Window),
+		Unit:        d.Unit,
 		Limits:      limitMessages(d.Limits),
 	}
 }
@@ -78,7 +80,8 @@ func limitMessages(all []admit.LimitState) []*quotadv1.LimitState {
 			LimitUnits: int64(s.LimitUnits), Window: durationpb.New(s.Window), Admits: s.Admits,
 			Shadow: s.Shadow, ResetAfter: IfPositive(s.ResetAfter),
 			RetryAfter: IfPositive(s.RetryAfter), Entitlement: int64(s.Entitlement),
-			Share: int64(s.Share), Degraded: s.Degraded, Owed: int64(s.Owed), Class: s.Class, Kept: int64(s.Kept)}
+			Share: int64(s.Share), Degraded: s.Degraded, Owed: int64(s.Owed), Class: s.Class, Kept: int64(s.Kept),
+			Unit: s.Unit}
 		if s.Counted {
 			m.Remaining = (*int64)(&s.Remaining)
 		}

@@ -17,7 +17,6 @@ type Stats struct {
 	Calls    uint64 // calls that the commits carried; Calls / Commits of them share an fsync
 
 	SlowestCommit time.Duration // from taking the batch until it is on disk
-	Committing    time.Duration // of all commits together
 	Waiting       int           // calls in the queue
 	Failed        bool          // a commit failed: nothing is taken until it is opened anew
 }
@@ -59,7 +58,6 @@ func (c *counts) committed(t totals, calls int, took time.Duration) {
 	c.stats.Commits++
 	c.stats.Calls += uint64(calls)
 	c.stats.SlowestCommit = max(c.stats.SlowestCommit, took)
-	c.stats.Committing += took
 	if c.watch != nil {
 		c.watch(took)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/play/world"
 	"github.com/quotad/quotad/region/base/door"
+	"github.com/quotad/quotad/region/base/ratelimit"
 	"github.com/quotad/quotad/region/front/api"
 	"github.com/quotad/quotad/region/front/callers"
 	"github.com/quotad/quotad/region/front/operators"
@@ -64,7 +65,7 @@ func open(o Options) (all allPorts, err error) {
 func (p *ports) serve(w *world.World, o Options, console string, play *play) {
 	node := w.Node(p.region)
 	p.server = api.New(node, o.Log, api.Options{
-		Callers:   callers.Options{Headers: callers.BothHeaders, Console: console},
+		Callers:   callers.Options{Headers: callers.BothHeaders, MaxRate: ratelimit.DefaultMaxRate, Console: console},
 		Operators: operators.Options{Cutter: cutter{w.Network, p.region, o.Document}, Rehearsal: play}})
 	limits := door.Limits{Connections: maxConnections, PerAddress: maxConnections}
 	for name, l := range map[string]*net.Listener{"http": &p.http, "grpc": &p.grpc, "admin": &p.admin} {

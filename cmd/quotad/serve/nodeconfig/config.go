@@ -4,10 +4,12 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/base/door"
+	"github.com/quotad/quotad/region/base/ratelimit"
 	"github.com/quotad/quotad/region/front/callers"
 	"github.com/quotad/quotad/region/trade/peer"
 )
@@ -31,8 +33,11 @@ type Config struct {
 	// Hosts are names by which callers may call listeners on loopback, in lower case.
 	Hosts []string
 	// Advertise holds host:port of both. Empty: where the node listens.
-	Advertise        struct{ Peer, Gossip string }
-	Headers          struct{ HTTP, Envoy callers.Headers }
+	Advertise struct{ Peer, Gossip string }
+	Headers   struct {
+		HTTP, Envoy callers.Headers
+		MaxRate     int // see callers.Options
+	}
 	Authz            string // path of the mapping of proxies' requests; empty: there is none
 	Seeds            []string
 	PeerTLS          peer.Files // empty: plain text
@@ -160,6 +165,10 @@ func (c *Config) networkSettings() []Setting {
 		{"headers.envoy", "headers", "off", one(&c.Headers.Envoy, headers),
 			"headers that Envoy is told to add to its answers, as headers.http; it can make " +
 				"X-RateLimit-* and Retry-After by itself"},
+		{"headers.max_rate", "number", strconv.Itoa(ratelimit.DefaultMaxRate),
+			one(&c.Headers.MaxRate, number("times", 0, ratelimit.MaxMaxRate)),
+			"how many times its average rate RateLimit may suggest of a limit with a window of a day or " +
+				"longer; 0: no bound"},
 		{"advertise.peer", "host:port", "", one(&c.Advertise.Peer, address),
 			"where other regions reach listen.peer (default: the same)"},
 		{"advertise.gossip", "host:port", "", one(&c.Advertise.Gossip, address),

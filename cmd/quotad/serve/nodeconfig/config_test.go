@@ -89,6 +89,8 @@ func TestFlagsGoBeforeVariablesBeforeTheFile(t *testing.T) {
 			[3]string{}},
 		"headers.envoy": {"ietf", "legacy", "both", func(c *Config) any { return c.Headers.Envoy },
 			[3]string{}},
+		"headers.max_rate": {"0", "1", "1000", func(c *Config) any { return c.Headers.MaxRate },
+			[3]string{}},
 		"advertise.peer": {a, b, c, func(c *Config) any { return c.Advertise.Peer }, [3]string{}},
 		"advertise.gossip": {a, b, c, func(c *Config) any { return c.Advertise.Gossip },
 			[3]string{}},

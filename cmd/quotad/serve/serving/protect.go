@@ -139,7 +139,7 @@ func (p *protection) adopted(before, d *policy.Document, from string) {
 // options returns the options of a node's server.
 func (p *protection) options(c *nodeconfig.Config) api.Options {
 	return api.Options{Callers: callers.Options{Port: p.port(p.api, p.apiGuard, c), Wait: c.Wait,
-		Headers: c.Headers.HTTP, EnvoyHeaders: c.Headers.Envoy, Proxies: p.proxies},
+		Headers: c.Headers.HTTP, EnvoyHeaders: c.Headers.Envoy, MaxRate: c.Headers.MaxRate, Proxies: p.proxies},
 		Operators: operators.Options{Port: p.port(p.admin, p.adminGuard, c), Roles: p.roles}}
 }
 
@@ -166,7 +166,7 @@ func (p *protection) register(r *prometheus.Registry) {
 	for port, t := range map[string]*peer.TLS{"api": p.api, "admin": p.admin} {
 		if t != nil {
 			r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-				Name:        "quotad_certificate_end_seconds",
+				Name:        "quotad_certificate_end_timestamp_seconds",
 				Help:        "When the certificate of a port ends, in seconds since 1970; absent without TLS.",
 				ConstLabels: prometheus.Labels{"port": port}},
 				func() float64 { return float64(t.Expires().Unix()) }))

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/quotad/quotad/cmd/quotad/build"
 	"github.com/quotad/quotad/cmd/quotad/serve/nodeconfig"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/region"
@@ -20,6 +21,7 @@ func runNode(ctx context.Context, c *nodeconfig.Config, p *parts, node *region.N
 	hup <-chan os.Signal, log *slog.Logger) error {
 	p.doors.register(node.Metrics())
 	p.protection.register(node.Metrics())
+	node.Metrics().MustRegister(buildInfo(build.This()))
 	p.protection.began(c, p.config.Policy, node.TakenBack())
 	options := p.protection.options(c)
 	if p.tracer != nil {

@@ -9,12 +9,16 @@ app.kubernetes.io/name: quotad
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
+{{/* The prefix of labels of quotad's own. It should be a DNS name that belongs to whoever publishes
+the chart: put yours here. No selector of a StatefulSet has it, so that it can change. */}}
+{{- define "quotad.labelPrefix" -}}quotad.example.org{{- end }}
+
 {{- define "quotad.labels" -}}
 {{ include "quotad.selector" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
-quotad/region: {{ .Values.region }}
+{{ include "quotad.labelPrefix" . }}/region: {{ .Values.region }}
 {{- end }}
 
 {{- define "quotad.serviceAccount" -}}

@@ -49,7 +49,7 @@ func (f *fullest) saw(d Decision) {
 	defer p.mu.Unlock()
 	if part >= p.passed.Load() {
 		p.passed.Store(part + 1)
-		p.now = Full{float64(part) / 1e6, d.LimitUnits, d.Share, d.Remaining}
+		p.now = Full{float64(part) / 1e6, d.LimitUnits, d.Share, d.Remaining + d.Kept}
 	}
 }
 

@@ -116,6 +116,9 @@ type Lent struct {
 type Recorded struct {
 	ID uint64
 	OK bool
+	// Unnoted says that the store does not remember that the journal has the rows. If an older copy of
+	// the journal were put back, nobody would know that it lacks them.
+	Unnoted bool
 }
 
 // Answered is the reply to a call.

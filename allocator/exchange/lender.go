@@ -283,9 +283,9 @@ func (m *Machine) noteLent(b *Bucket, peer string, g *Grant, given algorithms.Gi
 	pos.raise(given.Row)
 }
 
-// onRecorded lets the reply go if its rows are durable. Otherwise it refuses every ask of the
-// message that the store had debited, because a row that is not durable must not be announced. From
-// then on this node lends nothing until it is started anew.
+// onRecorded lets the reply go if its rows are durable, and the store remembers that they are. Otherwise it
+// refuses every ask of the message that the store had debited, because a row that is not durable must
+// not be announced. If the journal failed, this node lends nothing from then on until it is started anew.
 func (m *Machine) onRecorded(e Recorded) {
 	s := m.serving[e.ID]
 	if s == nil {
@@ -293,6 +293,8 @@ func (m *Machine) onRecorded(e Recorded) {
 	}
 	if !e.OK {
 		m.journalFailed = true
+	}
+	if !e.OK || e.Unnoted {
 		for _, i := range s.lends {
 			if s.reply.Grants[i].Refusal == NotRefused {
 				m.countRefusal(RefusedStore)

@@ -126,6 +126,24 @@ func TestNothingIsLentAfterTheJournalFailed(t *testing.T) {
 	}
 }
 
+// TestWhatTheStoreDoesNotRememberIsNotAnnounced: the row is durable, but the store could not be told so. The
+// peer hears nothing of it, and is answered when it asks again.
+func TestWhatTheStoreDoesNotRememberIsNotAnnounced(t *testing.T) {
+	_, eu := met(t)
+	given := algorithms.Given{Head: algorithms.Head{Now: quantity.StoreTime(eu.time())},
+		State: algorithms.State{Cell: eu.cell(), Share: 390}, Row: algorithms.Row{Lent: 10}}
+	for id, unnoted := range []bool{true, false} {
+		id := uint64(id + 1)
+		eu.asks(Ask{Bucket: "b", Cell: eu.cell(), Lent: 10}, nil)
+		eu.machine.Step(eu.now, Lent{ID: id, Given: []algorithms.Given{given}})
+		out := eu.machine.Step(eu.now, Recorded{ID: id, OK: true, Unnoted: unnoted})
+		g := out.Replies[0].Reply.Grants[0]
+		if unnoted != (g.Refusal == RefusedStore) || unnoted != (g.Lent == 0) || eu.machine.Stats().JournalFailed {
+			t.Errorf("unnoted %t: %+v", unnoted, g)
+		}
+	}
+}
+
 // TestTheStoreRefusesWhatNoLenderMayGive: more than the lending limit, or a return of what was
 // never lent.
 func TestTheStoreRefusesWhatNoLenderMayGive(t *testing.T) {

@@ -93,13 +93,18 @@ func (t *Tenure) journalAt() string {
 }
 
 // NoteJournal writes to the store how far this node's journal has come, unless the store knows
-// already.
-func (t *Tenure) NoteJournal(ctx context.Context) {
+// already. Before that nothing may be announced of what the journal has: an older copy of it that is put
+// back would not be known as one.
+func (t *Tenure) NoteJournal(ctx context.Context) error {
+	t.noting.Lock() // else an earlier note may take the place of a later one
+	defer t.noting.Unlock()
 	at := t.journalAt()
-	if at == t.noted.Load() || t.Generation() == 0 {
-		return
+	if at == t.noted.Load() {
+		return nil
 	}
-	if _, err := t.config.Store.Note(ctx, t.config.Node, at); err == nil {
+	_, err := t.config.Store.Note(ctx, t.config.Node, at)
+	if err == nil {
 		t.noted.Store(at)
 	}
+	return err
 }

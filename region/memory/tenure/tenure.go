@@ -84,6 +84,7 @@ type Tenure struct {
 
 	stopped atomic.Pointer[Stopped] // nil: this node uses the store
 
+	noting sync.Mutex   // held while the store is told
 	noted  atomic.Value // what the store remembers of this node's journal, a string
 	losses atomic.Int64
 	waived atomic.Int64 // store time up to which losses are waived

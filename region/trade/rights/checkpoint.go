@@ -19,7 +19,7 @@ func (e *Engine) Checkpoint(ctx context.Context, last bool) {
 		}
 		return
 	}
-	e.config.Tenure.NoteJournal(ctx)
+	_ = e.config.Tenure.NoteJournal(ctx) // the next checkpoint does, or the next row
 }
 
 // writeUses writes to the journal the uses that have moved (see lastSeen.checkpoints), and then

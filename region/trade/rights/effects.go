@@ -32,7 +32,8 @@ func (e *Engine) Lend(ctx context.Context, lends []exchange.Lend) {
 	e.deliver(exchange.Lent{ID: lends[0].ID, Given: given})
 }
 
-// Record makes rows durable in the journal before a reply announces them.
+// Record makes rows durable in the journal before a reply announces them, and has the store remember how far
+// the journal has come.
 func (e *Engine) Record(ctx context.Context, r exchange.Record) {
 	rows := make([]journal.Row, len(r.Rows))
 	for i, row := range r.Rows {
@@ -43,7 +44,8 @@ func (e *Engine) Record(ctx context.Context, r exchange.Record) {
 	if err != nil && ctx.Err() == nil {
 		e.config.Log.Error("rights cannot be lent: the journal does not take rows", "err", err)
 	}
-	e.deliver(exchange.Recorded{ID: r.ID, OK: err == nil})
+	noted := err == nil && e.config.Tenure.NoteJournal(ctx) == nil
+	e.deliver(exchange.Recorded{ID: r.ID, OK: err == nil, Unnoted: !noted})
 }
 
 // call sends a message to a peer region and delivers the reply, or Unanswered.

@@ -132,11 +132,10 @@ func TestWhatTheStoreDoesNotRememberIsNotAnnounced(t *testing.T) {
 	_, eu := met(t)
 	given := algorithms.Given{Head: algorithms.Head{Now: quantity.StoreTime(eu.time())},
 		State: algorithms.State{Cell: eu.cell(), Share: 390}, Row: algorithms.Row{Lent: 10}}
-	for id, unnoted := range []bool{true, false} {
-		id := uint64(id + 1)
+	for _, unnoted := range []bool{true, false} {
 		eu.asks(Ask{Bucket: "b", Cell: eu.cell(), Lent: 10}, nil)
-		eu.machine.Step(eu.now, Lent{ID: id, Given: []algorithms.Given{given}})
-		out := eu.machine.Step(eu.now, Recorded{ID: id, OK: true, Unnoted: unnoted})
+		eu.machine.Step(eu.now, Lent{ID: 1, Given: []algorithms.Given{given}})
+		out := eu.machine.Step(eu.now, Recorded{ID: 1, OK: true, Unnoted: unnoted})
 		g := out.Replies[0].Reply.Grants[0]
 		if unnoted != (g.Refusal == RefusedStore) || unnoted != (g.Lent == 0) || eu.machine.Stats().JournalFailed {
 			t.Errorf("unnoted %t: %+v", unnoted, g)

@@ -47,8 +47,8 @@ type Demand struct {
 	sizes   sizes
 }
 
-// Sample adds a sample: what was asked in the last elapsed microseconds. elapsed counts as half a tick
-// at least.
+// Sample adds a sample: what was asked in the last elapsed microseconds. elapsed counts as half a
+// tick at least.
 func (d *Demand) Sample(r Requests, elapsed int64) {
 	elapsed = max(elapsed, minSample)
 	d.denied = r.counted(d.denied)
@@ -155,10 +155,10 @@ func Smoothed(mean, rate quantity.MilliRate, spread int64) quantity.MilliRate {
 	return mean + step
 }
 
-// Changed reports whether a demand has plainly changed: by more than a quarter of what it was, and by
-// more than chance explains. Units that are counted for two ticks vary as a Poisson process does,
-// with a variance equal to their mean times the spread of their costs, and three standard deviations are
-// taken for chance. Rates are milliunits per second, at least 0.
+// Changed reports whether a demand has plainly changed: by more than a quarter of what it was, and
+// by more than chance explains. Units that are counted for two ticks vary as a Poisson process
+// does, with a variance equal to their mean times the spread of their costs, and three standard
+// deviations are taken for chance. Rates are milliunits per second, at least 0.
 func Changed(old, now quantity.MilliRate, spread int64) bool {
 	perRate := uint64(spread) * (9 * 1000 * Second / (2 * Interval))
 	apart := max(old-now, now-old)

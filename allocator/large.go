@@ -7,14 +7,14 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// A cost is large if it is more than a quantum of the limit. A region whose share does not hold a large
-// cost denies it, although all regions together may have room. So it asks for the cost whole, and keeps
-// what it gets until the caller comes again.
+// A cost is large if it is more than a quantum of the limit. A region whose share does not hold a
+// large cost denies it, although all regions together may have room. So it asks for the cost whole,
+// and keeps what it gets until the caller comes again.
 
-// LargeLasts returns how long after it was denied a large cost is asked for, and kept for: a second,
-// which is when its caller comes again at the latest if it is in a hurry, and the time in which the
-// region could get the rights back. What came for a cost that does not come again is spare then.
-// roundTrip is that to the farthest peer. Both are microseconds.
+// LargeLasts returns how long after it was denied a large cost is asked for, and kept for: a
+// second, which is when its caller comes again at the latest if it is in a hurry, and the time in
+// which the region could get the rights back. What came for a cost that does not come again is
+// spare then. roundTrip is that to the farthest peer. Both are microseconds.
 func LargeLasts(roundTrip int64) int64 { return Second + Grace(roundTrip) }
 
 // IsLarge reports whether a cost is large.
@@ -35,9 +35,9 @@ func Reach(own RegionPart, others []RegionPart, burst bool) quantity.Units {
 	return own.Entitlement + min(lent, own.Borrowable)
 }
 
-// ComesFirst reports whether region a gets a large cost of a cell before region b, if both want one of a
-// bucket. Without an order each would lend the other what it had gathered, and what a region has lent
-// of a cell it cannot lend again. The order is another one in each cell.
+// ComesFirst reports whether region a gets a large cost of a cell before region b, if both want one
+// of a bucket. Without an order each would lend the other what it had gathered, and what a region
+// has lent of a cell it cannot lend again. The order is another one in each cell.
 func ComesFirst(bucket string, cell quantity.Cell, a, b string) bool {
 	x, y := placeOf(bucket, cell, a), placeOf(bucket, cell, b)
 	return x < y || x == y && a < b

@@ -13,7 +13,8 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// TestTheOrderOfLargeCosts: of two regions one comes first, whoever asks; over many cells each does about as often.
+// TestTheOrderOfLargeCosts: of two regions one comes first, whoever asks; over many cells each does
+// about as often.
 func TestTheOrderOfLargeCosts(t *testing.T) {
 	first := 0
 	const cells = 10_000
@@ -93,8 +94,8 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// TestALargeCostIsNoRush: one cost of half the limit does not make the estimate of the demand jump, and is no
-// plain change of it.
+// TestALargeCostIsNoRush: one cost of half the limit does not make the estimate of the demand jump,
+// and is no plain change of it.
 func TestALargeCostIsNoRush(t *testing.T) {
 	var even, varied Demand
 	for range demandSamples {
@@ -118,7 +119,8 @@ func TestALargeCostIsNoRush(t *testing.T) {
 	}
 }
 
-// TestLargeDenialsAreNoRate: large costs that are denied while nothing else is asked for do not count.
+// TestLargeDenialsAreNoRate: large costs that are denied while nothing else is asked for do not
+// count.
 func TestLargeDenialsAreNoRate(t *testing.T) {
 	for name, c := range map[string]struct {
 		r    Requests
@@ -163,7 +165,8 @@ func TestRequestsAddUp(t *testing.T) {
 	})
 }
 
-// TestDeviation: it is the root of units times spread, no more than the bound beyond the root of the units.
+// TestDeviation: it is the root of units times spread, no more than the bound beyond the root of
+// the units.
 func TestDeviation(t *testing.T) {
 	for _, c := range []struct {
 		units  quantity.Units

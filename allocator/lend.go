@@ -30,8 +30,9 @@ func KeptBurst(o Outlook, share quantity.Units, grace int64) quantity.Units {
 // lent all that it does not need on average, each would run short in turn.
 //
 // The margin is one standard deviation of the units that come in a window. Requests come as in a
-// Poisson process, so that is the square root of their units times the spread of their costs. It is at most this region's equal
-// part of slack, which is what all regions together are known to leave of the limit.
+// Poisson process, so that is the square root of their units times the spread of their costs. It is
+// at most this region's equal part of slack, which is what all regions together are known to leave
+// of the limit.
 func (f Frame) Margin(o Outlook, spread int64, slack quantity.Units, regions int64) quantity.Units {
 	if !f.Sliding {
 		return 0
@@ -40,15 +41,15 @@ func (f Frame) Margin(o Outlook, spread int64, slack quantity.Units, regions int
 	return max(min(deviation(Over(o.Rate, f.Window), spread, part), part), 0)
 }
 
-// TailLeft reports whether the open cell is so far gone that a region keeps nothing of it when a peer
-// asks: the cell's tail matters, and this region expects less than half a unit more.
+// TailLeft reports whether the open cell is so far gone that a region keeps nothing of it when a
+// peer asks: the cell's tail matters, and this region expects less than half a unit more.
 func (f Frame) TailLeft(o Outlook) bool {
 	return f.Long() && Over(2*min(o.Rate, algorithms.MaxUnits), o.Ahead) <= 1
 }
 
-// KeepsForOthers reports whether a region keeps some of a cell for peers other than the asker. It does
-// not when the rest of a long cell is shorter than the horizon, because they have no time left to
-// ask.
+// KeepsForOthers reports whether a region keeps some of a cell for peers other than the asker. It
+// does not when the rest of a long cell is shorter than the horizon, because they have no time left
+// to ask.
 func (f Frame) KeepsForOthers(o Outlook) bool {
 	return o.Steady || o.Ahead > Horizon || !f.Long()
 }
@@ -63,16 +64,16 @@ func Spare(left, lendable, lent quantity.Units) quantity.Units {
 	return max(min(left, lendable-lent), 0)
 }
 
-// Unremarkable reports whether a region's nodes can be silent about a bucket that nobody asks about:
-// each node wants no more than an equal part of the entitlement, and at least half of the burst is
-// there. With several nodes each speaks up from its own part of the entitlement on: otherwise none
-// would learn what they want together.
+// Unremarkable reports whether a region's nodes can be silent about a bucket that nobody asks
+// about: each node wants no more than an equal part of the entitlement, and at least half of the
+// burst is there. With several nodes each speaks up from its own part of the entitlement on:
+// otherwise none would learn what they want together.
 func Unremarkable(total quantity.Units, nodes int64, own RegionPart, free quantity.Units) bool {
 	return quantity.Units(nodes)*total <= own.Entitlement && 2*free >= own.Burst
 }
 
-// WorthSaying reports whether what a region can spare has changed so much that others should hear of
-// it at once: to less than half or more than twice, and by more than a fifth of all.
+// WorthSaying reports whether what a region can spare has changed so much that others should hear
+// of it at once: to less than half or more than twice, and by more than a fifth of all.
 func WorthSaying(old, now, all quantity.Units) bool {
 	return max(old, now) > 2*min(old, now) && 5*max(old-now, now-old) > all
 }

@@ -51,12 +51,13 @@ type Need struct {
 // thought to have them to spare (room). short is never more than the region may borrow. room may
 // be; SplitAsk cuts it.
 //
-// Short is what a large cost lacks at least. While requests wait, it is what they lack, and there is no room. Otherwise short is what is
-// short of the target within the horizon, and a kind whose cells stand apart has room. The room is
-// one standard deviation of what is still to come, as in Frame.Margin; beyond the square root of its units
-// at most Slack. Without room, every other cell would need a second ask. If the
-// target is less than what the region wants, the room ends at the entitlement. A region in need may
-// even then ask for all it wants, because peers may want less than they did.
+// Short is what a large cost lacks at least. While requests wait, it is what they lack, and there
+// is no room. Otherwise short is what is short of the target within the horizon, and a kind whose
+// cells stand apart has room. The room is one standard deviation of what is still to come, as in
+// Frame.Margin; beyond the square root of its units at most Slack. Without room, every other cell
+// would need a second ask. If the target is less than what the region wants, the room ends at the
+// entitlement. A region in need may even then ask for all it wants, because peers may want less
+// than they did.
 //
 // In home mode short covers only the next request: what one region takes beyond that, another
 // lacks.
@@ -104,8 +105,8 @@ func HomeWants(waiting quantity.Units, inNeed bool) quantity.Units {
 	return waiting
 }
 
-// AskAnew reports whether a region asks again although an ask for pending units is under way: it does
-// if requests wait, or if it denies and lacks more than four times as much as it asked for.
+// AskAnew reports whether a region asks again although an ask for pending units is under way: it
+// does if requests wait, or if it denies and lacks more than four times as much as it asked for.
 func AskAnew(short, pending, waiting quantity.Units, inNeed bool) bool {
 	return waiting > 0 || inNeed && pending > 0 && short > 4*pending
 }

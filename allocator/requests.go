@@ -57,8 +57,9 @@ func (r Requests) Small() Requests {
 		Squares: uint64(r.Admitted - r.LargeAdmitted + r.Denied - r.LargeDenied)}
 }
 
-// counted returns how many of the denied units count as demand; before is how many did in the sample
-// before. Large costs that are denied while nothing else is asked for are no rate: see LargeLasts.
+// counted returns how many of the denied units count as demand; before is how many did in the
+// sample before. Large costs that are denied while nothing else is asked for are no rate: see
+// LargeLasts.
 func (r Requests) counted(before quantity.Units) quantity.Units {
 	if before+r.Admitted == 0 && r.Denied == r.LargeDenied {
 		return 0
@@ -91,8 +92,9 @@ func (s *sizes) add(r Requests) {
 // maxSpread bounds Spread, so that products with it stay in range.
 const maxSpread = 1 << 32
 
-// Spread returns the mean square of the costs asked for lately, divided by their mean: by so much the
-// variance of the units that come in a time is larger than their mean. It is 1 if every cost is 1.
+// Spread returns the mean square of the costs asked for lately, divided by their mean: by so much
+// the variance of the units that come in a time is larger than their mean. It is 1 if every cost is
+// 1.
 func (d *Demand) Spread() int64 {
 	if d.sizes.units <= 0 {
 		return 1
@@ -100,8 +102,8 @@ func (d *Demand) Spread() int64 {
 	return int64(min(max(d.sizes.squares/uint64(d.sizes.units), 1), maxSpread))
 }
 
-// deviation returns one standard deviation of units that are expected, at most up to what bounds it, and
-// at least what it is if every cost is 1.
+// deviation returns one standard deviation of units that are expected, at most up to what bounds
+// it, and at least what it is if every cost is 1.
 func deviation(units quantity.Units, spread int64, bound quantity.Units) quantity.Units {
 	if units <= 0 {
 		return 0

@@ -10,8 +10,8 @@ import (
 	"github.com/quotad/quotad/region/decide/admit"
 )
 
-// TestALargeCostIsAdmittedWhenItComesAgain: a cost above the region's part is denied with a time, as long as
-// others may lend what it lacks, and admitted to a caller who comes again then.
+// TestALargeCostIsAdmittedWhenItComesAgain: a cost above the region's part is denied with a time,
+// as long as others may lend what it lacks, and admitted to a caller who comes again then.
 func TestALargeCostIsAdmittedWhenItComesAgain(t *testing.T) {
 	for _, algorithm := range []string{"fixed_window", "sliding_window_counter", "sliding_window_log"} {
 		for _, units := range []quantity.Units{500, 900} {

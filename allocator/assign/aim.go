@@ -80,8 +80,8 @@ func (m *Machine) aim(now quantity.NodeTime, p *pool) {
 	}
 }
 
-// unneeded returns how much of the region's rate no Envoy needs, as far as their demand is known, and of
-// how many it is not.
+// unneeded returns how much of the region's rate no Envoy needs, as far as their demand is known,
+// and of how many it is not.
 func (p *pool) unneeded() (rate, fresh int64) {
 	rate = p.rateOf(p.Entitlement)
 	for _, s := range p.shares {
@@ -110,8 +110,8 @@ func (s *share) want(least, first int64) (need, want int64) {
 	return need, min(max((most+most/headroom+999)/1000, need), maxRate)
 }
 
-// starves reports whether an Envoy has plainly less than what it gets of its need, which for this pool
-// is get. last is what it has.
+// starves reports whether an Envoy has plainly less than what it gets of its need, which for this
+// pool is get. last is what it has.
 func (s *share) starves(last *grant, p *pool, get int64) bool {
 	for i, other := range s.pools {
 		if other != p {

@@ -26,8 +26,8 @@ const (
 	unevenBy = 4
 )
 
-// send appends the assignments of a bucket that are to be sent, one of each share. Those that shrink go
-// first.
+// send appends the assignments of a bucket that are to be sent, one of each share. Those that
+// shrink go first.
 func (m *Machine) send(now quantity.NodeTime, p *pool) {
 	for _, grow := range []bool{false, true} {
 		for _, s := range p.shares {
@@ -88,8 +88,8 @@ func (s *share) wait(now quantity.NodeTime, last *grant, target int64) {
 	}
 }
 
-// better reports whether a new assignment is worth its burst: it lasts longer than the one before, or
-// is due to change.
+// better reports whether a new assignment is worth its burst: it lasts longer than the one before,
+// or is due to change.
 func (s *share) better(now quantity.NodeTime, last *grant, rate, ttl int64) bool {
 	lasts := now.Add(ttl*second) >= last.ends.Add(second)
 	return rate != last.rate && (lasts || s.mayChange(now, last, rate))

@@ -124,10 +124,11 @@ func TestTheFirstEnvoyGetsHalfAtOnce(t *testing.T) {
 	})
 }
 
-// TestWhatAnEnvoyGivesUpIsUsed: demand that moves from one Envoy to another has what it had with the
-// third report of the Envoy that gives up, but for one in a hundred, and mostly with its second one: the first tells, and the
-// next proves that it has taken what it was told. The others began just after the step, so that
-// they hardly tell of it, or the Envoy that begins told too late what it wants.
+// TestWhatAnEnvoyGivesUpIsUsed: demand that moves from one Envoy to another has what it had with
+// the third report of the Envoy that gives up, but for one in a hundred, and mostly with its second
+// one: the first tells, and the next proves that it has taken what it was told. The others began
+// just after the step, so that they hardly tell of it, or the Envoy that begins told too late what
+// it wants.
 func TestWhatAnEnvoyGivesUpIsUsed(t *testing.T) {
 	changes := map[string]func(w *world){
 		"all": moved(1500, 1500), "most": moved(800, 1500), "a part": moved(600, 1500),
@@ -159,8 +160,9 @@ func TestWhatAnEnvoyGivesUpIsUsed(t *testing.T) {
 	})
 }
 
-// TestASmallEnvoyIsNotStarved: an Envoy that wants little gets it, or three quarters at least, though another one needs all there is,
-// and though what the other one has to give up is too little to be worth a change by itself.
+// TestASmallEnvoyIsNotStarved: an Envoy that wants little gets it, or three quarters at least,
+// though another one needs all there is, and though what the other one has to give up is too little
+// to be worth a change by itself.
 func TestASmallEnvoyIsNotStarved(t *testing.T) {
 	const small = 10
 	changes := map[string]func(w *world){

@@ -8,10 +8,10 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// Tokens of a token bucket are moved with the capacity that holds them (burst rights), until the cell
-// ends. Tokens that the borrower has not used by then are lost to all: its bucket has no room for them,
-// and the lender does not get them back. So they are asked for as late as possible, and for a large
-// cost only if all that it lacks can probably be had.
+// Tokens of a token bucket are moved with the capacity that holds them (burst rights), until the
+// cell ends. Tokens that the borrower has not used by then are lost to all: its bucket has no room
+// for them, and the lender does not get them back. So they are asked for as late as possible, and
+// for a large cost only if all that it lacks can probably be had.
 
 // planBurst asks for the tokens that a token bucket will lack until its cell ends.
 func (m *Machine) planBurst(now quantity.NodeTime, v *view) {
@@ -101,10 +101,11 @@ func (m *Machine) askBurst(now quantity.NodeTime, v *view, cell quantity.Cell, p
 	}
 }
 
-// portionsOfLarge returns whom to ask for the tokens that a large cost lacks. If one peer may have all of
-// them, it is asked alone, the first such in the order of the cell: regions that want tokens at the same
-// time then ask the same one, which serves one of them. Else all are asked, but only if they have just said
-// that together they have enough; those that have not said it are asked what they have.
+// portionsOfLarge returns whom to ask for the tokens that a large cost lacks. If one peer may have
+// all of them, it is asked alone, the first such in the order of the cell: regions that want tokens
+// at the same time then ask the same one, which serves one of them. Else all are asked, but only if
+// they have just said that together they have enough; those that have not said it are asked what
+// they have.
 func (m *Machine) portionsOfLarge(now quantity.NodeTime, v *view, cell quantity.Cell, lacking quantity.Units,
 	offers []allocator.Offer) []allocator.Portion {
 	for i := range offers {
@@ -138,8 +139,8 @@ func (m *Machine) portionsOfLarge(now quantity.NodeTime, v *view, cell quantity.
 	return m.scratch.Fill(lacking, offers)
 }
 
-// lendInTime lends tokens only if they can be used before the cell ends, for they are lost to all then:
-// if they arrive in time, and if a large cost gets all that was asked for.
+// lendInTime lends tokens only if they can be used before the cell ends, for they are lost to all
+// then: if they arrive in time, and if a large cost gets all that was asked for.
 func (m *Machine) lendInTime(now quantity.NodeTime, v *view, peer string, a Ask, d *algorithms.Debit) {
 	if !v.frame.LendsBurst || m.noLarge {
 		return

@@ -150,7 +150,8 @@ func (m *Machine) told(region string, documents []Acknowledged) {
 	}
 }
 
-// granted has our store credit what a grant announces beyond what is known, if it is to be believed.
+// granted has our store credit what a grant announces beyond what is known, if it is to be
+// believed.
 func (m *Machine) granted(now quantity.NodeTime, c *call, p *peer, i int, g Grant, r Reply) {
 	a := c.asks[i]
 	v := m.views[a.Bucket]
@@ -225,8 +226,8 @@ func (v *view) refused(g Grant, hoped, brings gain) (refused gain, spare quantit
 }
 
 // rejection returns why a row that a peer announces is not credited. It was written for another
-// generation of our store, or by one of the lender's that is not believed, or under other terms. The
-// store checks that the row is no more than the lender may lend (Announcement.Most).
+// generation of our store, or by one of the lender's that is not believed, or under other terms.
+// The store checks that the row is no more than the lender may lend (Announcement.Most).
 func (m *Machine) rejection(now quantity.NodeTime, v *view, p *peer, a Ask, r Reply) (why Rejection, rejected bool) {
 	switch {
 	case r.ForGeneration != m.generation, !p.believes(m, now, r.Generation):

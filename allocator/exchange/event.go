@@ -239,8 +239,8 @@ type Row struct {
 	Until      quantity.StoreTime // store time after which the row no longer weighs, microseconds
 }
 
-// Gave returns a row of a region's ledger as its journal keeps it: what the region, whose store is of a
-// generation, has given a peer. ok reports whether it gave anything.
+// Gave returns a row of a region's ledger as its journal keeps it: what the region, whose store is
+// of a generation, has given a peer. ok reports whether it gave anything.
 func (b *Bucket) Gave(region string, generation uint64, r algorithms.PeerRow) (row Row, ok bool) {
 	return Row{Bucket: b.ID, Peer: r.Peer, Cell: r.Cell, Lent: r.Lent, Returned: r.Returned, Burst: r.BurstLent,
 		Generation: generation, Until: b.Terms(region).Weighs(r.Cell)}, r.Lent > 0 || r.Returned > 0 || r.BurstLent > 0

@@ -259,8 +259,8 @@ func (m *Machine) publish(now quantity.NodeTime, v *view) {
 	m.out.Hints = append(m.out.Hints, h)
 }
 
-// sharesAssigned reports whether the nodes of this region divide what they assign to Envoys. Each must
-// know then what the others want, however little it is.
+// sharesAssigned reports whether the nodes of this region divide what they assign to Envoys. Each
+// must know then what the others want, however little it is.
 func (m *Machine) sharesAssigned(v *view) bool { return v.Assigned && m.nodes > 1 && v.mean > 0 }
 
 // asAssumed reports whether the hint says no more than what others assume of a silent region: it is
@@ -294,8 +294,8 @@ func (m *Machine) spares(now quantity.NodeTime, v *view, o allocator.Outlook) (u
 		outBurst)
 }
 
-// differs reports whether a hint must be sent before its time: the demand has plainly changed or, for
-// long cells, what the region can spare has.
+// differs reports whether a hint must be sent before its time: the demand has plainly changed or,
+// for long cells, what the region can spare has.
 func differs(old, now Hint, v *view) bool {
 	if allocator.Changed(old.Rate, now.Rate, v.demand.Spread()) || (old.Large > 0) != (now.Large > 0) {
 		return true

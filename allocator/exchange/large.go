@@ -8,10 +8,11 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// A large cost (allocator.IsLarge) is one that a region denies because its share does not hold it, though
-// all regions together may. For the plan it is demand once, whole. The region keeps what it holds up
-// to the cost, and gives of that only what another region owes, or what a region asks for that wants
-// a large cost too and comes first (allocator.ComesFirst). So of several regions one is served.
+// A large cost (allocator.IsLarge) is one that a region denies because its share does not hold it,
+// though all regions together may. For the plan it is demand once, whole. The region keeps what it
+// holds up to the cost, and gives of that only what another region owes, or what a region asks for
+// that wants a large cost too and comes first (allocator.ComesFirst). So of several regions one is
+// served.
 //
 // Of a token bucket, tokens are moved for a large cost only while its request waits (on_exhausted:
 // borrow): tokens that are here at the end of a cell without a use are lost to all.
@@ -26,8 +27,9 @@ type large struct {
 // Admit adds an admitted cost.
 func (o *Observed) Admit(cost quantity.Units) { o.Requests.Admit(cost, o.Bucket.Limit) }
 
-// Deny adds a denied cost that the limit could admit. whole says that this region would admit it if it had
-// so many units: not of a class that may use a part of them, nor of several requests together.
+// Deny adds a denied cost that the limit could admit. whole says that this region would admit it if
+// it had so many units: not of a class that may use a part of them, nor of several requests
+// together.
 func (o *Observed) Deny(cost quantity.Units, whole bool) {
 	if o.Requests.Deny(cost, o.Bucket.Limit); whole && allocator.IsLarge(cost, o.Bucket.Limit) {
 		o.Large = max(o.Large, cost)
@@ -70,8 +72,9 @@ func (v *view) parts() (all []allocator.RegionPart) {
 	return all
 }
 
-// ownLarge returns the large cost that callers of this node want; 0: none. Of requests that wait that
-// is what all of them cost. A cost that would not even fit with all that others may lend is none.
+// ownLarge returns the large cost that callers of this node want; 0: none. Of requests that wait
+// that is what all of them cost. A cost that would not even fit with all that others may lend is
+// none.
 func (m *Machine) ownLarge(now quantity.NodeTime, v *view) (cost quantity.Units) {
 	if m.noLarge {
 		return 0
@@ -100,9 +103,9 @@ func (m *Machine) wantsLarge(now quantity.NodeTime, v *view) quantity.Units {
 	return cost
 }
 
-// asksLarge returns the large cost that is to be asked for: none while a region that comes first wants
-// one, for it would only get in that one's way. What this region has whole it asks for anew in the
-// next cell.
+// asksLarge returns the large cost that is to be asked for: none while a region that comes first
+// wants one, for it would only get in that one's way. What this region has whole it asks for anew
+// in the next cell.
 func (m *Machine) asksLarge(now quantity.NodeTime, v *view, cell quantity.Cell) quantity.Units {
 	cost := m.wantsLarge(now, v)
 	if cost == 0 || v.wanted > 0 || v.Home || v.holds(v.state.Cell, cost) {
@@ -125,8 +128,9 @@ func (m *Machine) peerWantsLarge(now quantity.NodeTime, d *dealing) bool {
 	return at > d.large.at && h.Large > 0
 }
 
-// keepsLarge returns how many units, or tokens, this region keeps from a peer because it wants a large
-// cost, and notes what the peer wants. It keeps a cost that it has whole: its caller comes again soon.
+// keepsLarge returns how many units, or tokens, this region keeps from a peer because it wants a
+// large cost, and notes what the peer wants. It keeps a cost that it has whole: its caller comes
+// again soon.
 func (m *Machine) keepsLarge(now quantity.NodeTime, v *view, peer string, a Ask) quantity.Units {
 	wants := cmp.Or(a.For, peer)
 	if a.Large > 0 || a.For == "" {
@@ -142,8 +146,8 @@ func (m *Machine) keepsLarge(now quantity.NodeTime, v *view, peer string, a Ask)
 	return cost
 }
 
-// regainFor asks other peers to give back what they have borrowed of the cell, because a peer wants a
-// large cost and got less than it asked for.
+// regainFor asks other peers to give back what they have borrowed of the cell, because a peer wants
+// a large cost and got less than it asked for.
 func (m *Machine) regainFor(now quantity.NodeTime, v *view, peer string, a Ask, lacks quantity.Units) {
 	if a.Large == 0 || a.For != "" || v.frame.Bucket || a.Cell != v.state.Cell || m.noLarge {
 		return
@@ -162,14 +166,14 @@ func (m *Machine) regainFor(now quantity.NodeTime, v *view, peer string, a Ask, 
 	}
 }
 
-// holds reports whether this region has room for a cost, which what is lent of a cell would take. Of a
-// sliding kind, what is promised of the next cell must be free now.
+// holds reports whether this region has room for a cost, which what is lent of a cell would take.
+// Of a sliding kind, what is promised of the next cell must be free now.
 func (v *view) holds(cell quantity.Cell, cost quantity.Units) bool {
 	return (cell == v.state.Cell || v.frame.Sliding) && v.state.Free >= cost
 }
 
-// comesFirst reports whether a peer comes before this region. Where what is lent of a cell weighs in those
-// after it, the order holds for a window.
+// comesFirst reports whether a peer comes before this region. Where what is lent of a cell weighs
+// in those after it, the order holds for a window.
 func (m *Machine) comesFirst(v *view, cell quantity.Cell, peer string) bool {
 	if v.frame.WholeEntries {
 		cell /= quantity.Cell(v.Window / v.Bucket.Cell)
@@ -177,9 +181,9 @@ func (m *Machine) comesFirst(v *view, cell quantity.Cell, peer string) bool {
 	return allocator.ComesFirst(v.ID, cell, peer, m.region)
 }
 
-// Reach returns the most that a region can hold of the bucket at once: what it is entitled to, and what
-// all others may lend it. It is units of a cell, or tokens of a token_bucket, of which a leaky_bucket
-// lends none.
+// Reach returns the most that a region can hold of the bucket at once: what it is entitled to, and
+// what all others may lend it. It is units of a cell, or tokens of a token_bucket, of which a
+// leaky_bucket lends none.
 func (b *Bucket) Reach(region string) quantity.Units {
 	var others []allocator.RegionPart
 	for name := range b.Entitlements {

@@ -50,8 +50,8 @@ func (r *testRegion) chargeWhole(cost quantity.Units) algorithms.Decided {
 	return d
 }
 
-// attempts has a region ask for a cost each second and up to a quarter more, as callers are told to, until it
-// is admitted or so many times.
+// attempts has a region ask for a cost each second and up to a quarter more, as callers are told
+// to, until it is admitted or so many times.
 func (r *testRegion) attempts(cost quantity.Units, most int, served func(attempt int)) {
 	var ask func(n int)
 	ask = func(n int) {
@@ -70,7 +70,8 @@ func (r *testRegion) attempts(cost quantity.Units, most int, served func(attempt
 var largeKinds = []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter,
 	algorithms.SlidingWindowLog, algorithms.TokenBucket}
 
-// forLarge plays a story on each kind, with limits of an hour and a minute and other names of the bucket.
+// forLarge plays a story on each kind, with limits of an hour and a minute and other names of the
+// bucket.
 func forLarge(t *testing.T, kinds []algorithms.Kind, parts []quantity.Units, story func(t *testing.T, c *cluster)) {
 	seeds := uint64(4)
 	if !testing.Short() {
@@ -93,9 +94,9 @@ func forLarge(t *testing.T, kinds []algorithms.Kind, parts []quantity.Units, sto
 	}
 }
 
-// TestALargeCostIsServed: a cost above the region's own part is admitted with the second attempt, a second
-// after the first, while nobody else wants anything. Of a token bucket it may take a third one, if the
-// second meets the last round trip of a cell, in which no tokens are lent.
+// TestALargeCostIsServed: a cost above the region's own part is admitted with the second attempt, a
+// second after the first, while nobody else wants anything. Of a token bucket it may take a third
+// one, if the second meets the last round trip of a cell, in which no tokens are lent.
 func TestALargeCostIsServed(t *testing.T) {
 	for _, cost := range []quantity.Units{500, 900} {
 		t.Run(fmt.Sprint(cost), func(t *testing.T) {
@@ -117,8 +118,8 @@ func TestALargeCostIsServed(t *testing.T) {
 }
 
 // TestOneOfSeveralLargeCostsIsServed: regions that each want more than half of the limit do not
-// swap it for ever. One is served with its third attempt at the latest. Tokens of which several regions have
-// to lend are not promised: what one lends in vain is lost to all.
+// swap it for ever. One is served with its third attempt at the latest. Tokens of which several
+// regions have to lend are not promised: what one lends in vain is lost to all.
 func TestOneOfSeveralLargeCostsIsServed(t *testing.T) {
 	for name, parts := range map[string][]quantity.Units{
 		"two": {500, 500}, "three": {400, 400, 200}, "three alike": {334, 333, 333},
@@ -151,8 +152,9 @@ func TestOneOfSeveralLargeCostsIsServed(t *testing.T) {
 	}
 }
 
-// TestRightsAreLentAgain: what a region has given back it may borrow again in the same cell, and what came for a
-// large cost that does not come again goes to others. Each region asks once, in turns.
+// TestRightsAreLentAgain: what a region has given back it may borrow again in the same cell, and
+// what came for a large cost that does not come again goes to others. Each region asks once, in
+// turns.
 func TestRightsAreLentAgain(t *testing.T) {
 	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -186,8 +188,8 @@ func forTokens(story func(c *cluster, us, eu *testRegion)) {
 	}
 }
 
-// TestTokensOfALargeCostAreLentWhole: a lender that has fewer tokens than a large cost lacks lends none,
-// for they would be lost at the cell's end.
+// TestTokensOfALargeCostAreLentWhole: a lender that has fewer tokens than a large cost lacks lends
+// none, for they would be lost at the cell's end.
 func TestTokensOfALargeCostAreLentWhole(t *testing.T) {
 	forTokens(func(c *cluster, us, eu *testRegion) {
 		eu.whole(450, func(bool) {})
@@ -201,8 +203,8 @@ func TestTokensOfALargeCostAreLentWhole(t *testing.T) {
 	})
 }
 
-// TestTokensAreNotLentAhead: after a large cost that this region had the tokens for, it borrows none for the next
-// one, which may never come.
+// TestTokensAreNotLentAhead: after a large cost that this region had the tokens for, it borrows
+// none for the next one, which may never come.
 func TestTokensAreNotLentAhead(t *testing.T) {
 	forTokens(func(c *cluster, us, _ *testRegion) {
 		us.whole(450, func(bool) {})
@@ -214,8 +216,8 @@ func TestTokensAreNotLentAhead(t *testing.T) {
 	})
 }
 
-// intact fails if tokens were destroyed: what is left in all regions, and what was admitted, is less than
-// there was.
+// intact fails if tokens were destroyed: what is left in all regions, and what was admitted, is
+// less than there was.
 func (c *cluster) intact(t *testing.T) {
 	t.Helper()
 	if c.bucket.Kind != algorithms.TokenBucket {

@@ -283,9 +283,10 @@ func (m *Machine) noteLent(b *Bucket, peer string, g *Grant, given algorithms.Gi
 	pos.raise(given.Row)
 }
 
-// onRecorded lets the reply go if its rows are durable, and the store remembers that they are. Otherwise it
-// refuses every ask of the message that the store had debited, because a row that is not durable must
-// not be announced. If the journal failed, this node lends nothing from then on until it is started anew.
+// onRecorded lets the reply go if its rows are durable, and the store remembers that they are.
+// Otherwise it refuses every ask of the message that the store had debited, because a row that is
+// not durable must not be announced. If the journal failed, this node lends nothing from then on
+// until it is started anew.
 func (m *Machine) onRecorded(e Recorded) {
 	s := m.serving[e.ID]
 	if s == nil {

@@ -7,7 +7,8 @@ type Message struct {
 	From       string // the asking region
 	Node       string
 	Generation uint64 // of the asking region's store
-	// Shown is the latest time of that store that the node has heard, microseconds; 0: it does not say.
+	// Shown is the latest time of that store that the node has heard, microseconds; 0: it does not
+	// say.
 	Shown     quantity.StoreTime
 	Documents []Acknowledged
 	Asks      []Ask
@@ -101,8 +102,8 @@ func (r Refusal) known() Refusal {
 	return r
 }
 
-// Hint is a node's gossiped report on one bucket. Its Rate and Large are that node's alone; everything else is
-// about its region. It is not trusted: the plan reads it, no row depends on it.
+// Hint is a node's gossiped report on one bucket. Its Rate and Large are that node's alone;
+// everything else is about its region. It is not trusted: the plan reads it, no row depends on it.
 type Hint struct {
 	Region string
 	Node   string

@@ -67,8 +67,8 @@ func TestAsksThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestWhatIsGoneIsNotLentAhead: of a limit that the newest document no longer has, the cells are lent
-// that may be in use when that is acknowledged, and no later ones.
+// TestWhatIsGoneIsNotLentAhead: of a limit that the newest document no longer has, the cells are
+// lent that may be in use when that is acknowledged, and no later ones.
 func TestWhatIsGoneIsNotLentAhead(t *testing.T) {
 	_, eu := met(t)
 	next := eu.cell() + 1
@@ -126,8 +126,8 @@ func TestNothingIsLentAfterTheJournalFailed(t *testing.T) {
 	}
 }
 
-// TestWhatTheStoreDoesNotRememberIsNotAnnounced: the row is durable, but the store could not be told so. The
-// peer hears nothing of it, and is answered when it asks again.
+// TestWhatTheStoreDoesNotRememberIsNotAnnounced: the row is durable, but the store could not be
+// told so. The peer hears nothing of it, and is answered when it asks again.
 func TestWhatTheStoreDoesNotRememberIsNotAnnounced(t *testing.T) {
 	_, eu := met(t)
 	given := algorithms.Given{Head: algorithms.Head{Now: quantity.StoreTime(eu.time())},

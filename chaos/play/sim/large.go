@@ -10,8 +10,8 @@ import (
 const largeAttempts = 3
 
 // large makes of some requests ones of a large cost, up to the whole limit and a little more, whose
-// callers come again about a second later if they are denied. It has a random stream of its own, so that
-// seeds keep their meaning without it.
+// callers come again about a second later if they are denied. It has a random stream of its own, so
+// that seeds keep their meaning without it.
 func (o *offering) large(n *node, rq *request, limit *limit) {
 	if !o.w.plan.Large || rq.q.Cost < 1 || rq.q.Cost > limit.policy.Limit {
 		return

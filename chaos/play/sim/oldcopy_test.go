@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestAnOldCopyBetweenTwoBeats: a node lends, and dies before its next checkpoint; its journal is replaced by a
-// copy of a second before, and then its store loses all. The store must have known of the rows that were
-// announced, so that the copy is known as one and the peers are asked.
+// TestAnOldCopyBetweenTwoBeats: a node lends, and dies before its next checkpoint; its journal is
+// replaced by a copy of a second before, and then its store loses all. The store must have known of
+// the rows that were announced, so that the copy is known as one and the peers are asked.
 func TestAnOldCopyBetweenTwoBeats(t *testing.T) {
 	p := Draw(1304, Config{For: 30_000_000, Large: true})
 	p.Acts = slices.DeleteFunc(p.Acts, func(a Act) bool { return !slices.Contains([]int{1, 14, 18}, a.ID) })

@@ -68,8 +68,9 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// TestLargeCostsThatComeAgain: costs of up to half the limit, whose callers come again a second later, twice at
-// most, are denied half as often at least as they were while such a cost counted as any denied units do.
+// TestLargeCostsThatComeAgain: costs of up to half the limit, whose callers come again a second
+// later, twice at most, are denied half as often at least as they were while such a cost counted as
+// any denied units do.
 func TestLargeCostsThatComeAgain(t *testing.T) {
 	seeds := uint64(2)
 	if !testing.Short() {

@@ -48,7 +48,8 @@ type Costs struct {
 	Most int64
 }
 
-// above holds for each k from 1 on the probability that a cost is 2^k or more: 2^-1.2k, in parts of 2^32.
+// above holds for each k from 1 on the probability that a cost is 2^k or more: 2^-1.2k, in parts of
+// 2^32.
 var above = [...]uint32{1869493099, 813744135, 354202707, 154175683, 67108864, 29210829, 12714752, 5534417,
 	2408995, 1048576, 456419, 198668, 86475, 37640, 16384, 7131, 3104, 1351, 588, 256}
 

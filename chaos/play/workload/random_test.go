@@ -104,8 +104,8 @@ func TestDrawKeepsToThePieces(t *testing.T) {
 	}
 }
 
-// TestLargeCostsFollowPareto: for each cost 2^-1.2 as many are twice as large, the largest are cut off, and the
-// mean is what the demand counts on.
+// TestLargeCostsFollowPareto: for each cost 2^-1.2 as many are twice as large, the largest are cut
+// off, and the mean is what the demand counts on.
 func TestLargeCostsFollowPareto(t *testing.T) {
 	const n = 2_000_000
 	for _, most := range []int64{2, 3, 100, 500, 512} {

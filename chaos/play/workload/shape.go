@@ -50,7 +50,8 @@ var shapes = []shape{
 	{name: "surge", pieces: surge},
 	// 0.9 L over the regions as 1, 1/2, 1/3, ..., with costs of 1, 2, 4, ... units of equal parts.
 	{name: "heavy-tail", pieces: zipf(900), heavy: true},
-	// 0.8 and 0.95 L over the regions as 1, 1/2, 1/3, ..., with costs of 1 to L/2 (Pareto, exponent 1.2).
+	// 0.8 and 0.95 L over the regions as 1, 1/2, 1/3, ..., with costs of 1 to L/2 (Pareto, exponent
+	// 1.2).
 	{name: "large-costs-80", pieces: zipf(800), large: true},
 	{name: "large-costs-95", pieces: zipf(950), large: true},
 }

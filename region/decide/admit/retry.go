@@ -16,7 +16,8 @@ import (
 // store may be back in a second, and what it lost may be known.
 const unknownWithin = time.Minute
 
-// denies is one limit's denial of a request: a bucket's state and the verdict, at a time of the store.
+// denies is one limit's denial of a request: a bucket's state and the verdict, at a time of the
+// store.
 type denies struct {
 	*rules.Applied
 	cost    quantity.Units
@@ -76,8 +77,9 @@ func (d denies) retryAfter(engine *rights.Engine, seed uint64, take bool) time.D
 	return d.turn(own, lent, take)
 }
 
-// untilOthersLend returns after how long a cost above this region's own part may be had, if nothing is known
-// of what others have: in the next cell, or when a bucket of all regions together would have it.
+// untilOthersLend returns after how long a cost above this region's own part may be had, if nothing
+// is known of what others have: in the next cell, or when a bucket of all regions together would
+// have it.
 func (d denies) untilOthersLend() time.Duration {
 	t := d.Target.Terms
 	if d.Limit.Algorithm.Bucket() {
@@ -86,10 +88,10 @@ func (d denies) untilOthersLend() time.Duration {
 	return max(quantity.Duration(t.Opens(d.state.Cell+1).Sub(d.at)), time.Millisecond)
 }
 
-// turn returns when it is a request's turn, which would fit alone after a time. The units of a fixed
-// window come free all at once. Those of a bucket come at this region's rate and, once others have
-// lent theirs, at up to the limit's; turns are given within a window. A sliding window's have all come
-// free when it is whole.
+// turn returns when it is a request's turn, which would fit alone after a time. The units of a
+// fixed window come free all at once. Those of a bucket come at this region's rate and, once others
+// have lent theirs, at up to the limit's; turns are given within a window. A sliding window's have
+// all come free when it is whole.
 func (d denies) turn(alone time.Duration, lent exchange.Relief, take bool) time.Duration {
 	if d.Limit.Algorithm == algorithms.FixedWindow {
 		return alone
@@ -108,8 +110,8 @@ func (d denies) turn(alone time.Duration, lent exchange.Relief, take bool) time.
 	return d.Held.Turn(c, take)
 }
 
-// spread makes a time longer by up to a quarter, so that callers who were denied at the same time do
-// not come again at the same time.
+// spread makes a time longer by up to a quarter, so that callers who were denied at the same time
+// do not come again at the same time.
 func spread(d time.Duration, seed uint64) time.Duration {
 	seed *= 0x9e3779b97f4a7c15
 	return d + time.Duration(float64(d)/4*float64(seed>>40)/(1<<24))

@@ -68,8 +68,9 @@ func (t *turn) vouch(before string, opened store.Opened) (err error) {
 	return err
 }
 
-// rememberOthers writes to the journal which nodes the store has answered, and when last, before this
-// node does anything there. If this one ends at once and the store loses all, nobody else may know.
+// rememberOthers writes to the journal which nodes the store has answered, and when last, before
+// this node does anything there. If this one ends at once and the store loses all, nobody else may
+// know.
 func (t *turn) rememberOthers(opened store.Opened) error {
 	all := t.config.Journal.Names()
 	if all == nil {
@@ -93,8 +94,8 @@ func (t *Tenure) journalAt() string {
 }
 
 // NoteJournal writes to the store how far this node's journal has come, unless the store knows
-// already. Before that nothing may be announced of what the journal has: an older copy of it that is put
-// back would not be known as one.
+// already. Before that nothing may be announced of what the journal has: an older copy of it that
+// is put back would not be known as one.
 func (t *Tenure) NoteJournal(ctx context.Context) error {
 	t.noting.Lock() // else an earlier note may take the place of a later one
 	defer t.noting.Unlock()

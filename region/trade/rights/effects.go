@@ -32,8 +32,8 @@ func (e *Engine) Lend(ctx context.Context, lends []exchange.Lend) {
 	e.deliver(exchange.Lent{ID: lends[0].ID, Given: given})
 }
 
-// Record makes rows durable in the journal before a reply announces them, and has the store remember how far
-// the journal has come.
+// Record makes rows durable in the journal before a reply announces them, and has the store
+// remember how far the journal has come.
 func (e *Engine) Record(ctx context.Context, r exchange.Record) {
 	rows := make([]journal.Row, len(r.Rows))
 	for i, row := range r.Rows {

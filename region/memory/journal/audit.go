@@ -10,6 +10,7 @@ import (
 // contents is everything in a journal except rows and checkpoints.
 type contents struct {
 	incarnation uint64
+	found       uint64 // the sequence number before this opening
 	totals      totals
 	noted
 }

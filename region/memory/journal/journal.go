@@ -16,6 +16,7 @@ type Journal struct {
 	disk        disk.Disk
 	name        string // the journal's name in errors
 	incarnation uint64
+	found       uint64 // the sequence number at opening
 
 	queue   chan *request
 	direct  *sync.Mutex   // nil: the writer commits; else each call commits, with the mutex locked
@@ -39,6 +40,7 @@ func start(d disk.Disk, name string, c contents, direct bool) *Journal {
 		disk:        d,
 		name:        name,
 		incarnation: c.incarnation,
+		found:       c.found,
 		queue:       make(chan *request, queueCalls),
 		closing:     make(chan struct{}),
 		stopped:     make(chan struct{}),

@@ -105,6 +105,7 @@ func On(d disk.Disk, name string, opts Options) (*Journal, error) {
 		return nil, damaged(name, err)
 	}
 	c.incarnation++
+	c.found = c.totals.sequence
 	t := newTransaction(d, c.totals, c.storeTime, func(rowID) {})
 	t.note(disk.State, noteIncarnation, encodeNumber(c.incarnation))
 	if version == schemaWithAges {

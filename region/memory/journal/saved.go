@@ -52,6 +52,10 @@ func (j *Journal) Incarnation() uint64 { return j.incarnation }
 // unless an older copy of the file was put in its place.
 func (j *Journal) Sequence() uint64 { return j.Stats().Sequence }
 
+// Found returns the sequence number that the file had when it was opened. Opening it, and what is
+// written at a start, raise the number: an older copy may have as many commits by then.
+func (j *Journal) Found() uint64 { return j.found }
+
 // Generation returns the store generation that this region last opened, 0 at first.
 func (j *Journal) Generation() uint64 { return j.saved.now().generation }
 

@@ -48,7 +48,7 @@ func (t *turn) vouch(before string, opened store.Opened) (err error) {
 	fresh := journal.WholeSince() == math.MaxInt64
 	var incarnation, sequence uint64
 	_, _ = fmt.Sscanf(before, "%d %d", &incarnation, &sequence)
-	old := incarnation >= journal.Incarnation() || sequence > journal.Sequence()
+	old := incarnation >= journal.Incarnation() || sequence > journal.Found()
 	heard := len(t.config.Store.Named()) > 0
 	age := t.config.Now().Sub(time.UnixMilli(int64(opened.Since)))
 	switch {

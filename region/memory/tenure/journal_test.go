@@ -24,6 +24,7 @@ type vouching struct {
 	server *lab.Twin
 	d      *policy.Document
 	dir    string
+	lends  func() // called before a node writes a row; nil: nothing is
 }
 
 func newVouching(t *testing.T) *vouching {
@@ -53,6 +54,9 @@ func (v *vouching) lives(node string) (since quantity.StoreTime, err error) {
 	if err := n.Open(v.t.Context()); err != nil {
 		return 0, err
 	}
+	if v.lends != nil {
+		v.lends()
+	}
 	if err := j.Record(v.t.Context(),
 		[]journal.Row{{Bucket: "b", Peer: "eu", Cell: quantity.Cell(j.Incarnation()), Lent: 1,
 			Generation: n.Generation(),
@@ -60,7 +64,7 @@ func (v *vouching) lives(node string) (since quantity.StoreTime, err error) {
 		nil {
 		v.t.Fatal(err)
 	}
-	n.NoteJournal(v.t.Context())
+	_ = n.NoteJournal(v.t.Context()) // a slow store may miss it
 	return j.WholeSince(), nil
 }
 
@@ -100,6 +104,28 @@ func TestAJournalIsWholeAfterASlowStart(t *testing.T) {
 				v.now = v.now.Add(bootstrapped + time.Minute)
 			}
 		}
+	}
+}
+
+// TestACopyThatLacksARowIsOld: a journal is put back as it was before its last commit. Opening it, and
+// the start, write as many commits and more.
+func TestACopyThatLacksARowIsOld(t *testing.T) {
+	v := newVouching(t)
+	path, copied := filepath.Join(v.dir, "n1"), []byte(nil)
+	v.lends = func() {
+		var err error
+		copied, err = os.ReadFile(path)
+		suite.Must(t, err)
+	}
+	for range 2 {
+		if got, err := v.lives("n1"); err != nil || got != 0 {
+			t.Fatalf("whole since %d, want 0; %v", got, err)
+		}
+		v.now = v.now.Add(time.Minute)
+	}
+	suite.Must(t, os.WriteFile(path, copied, 0o600))
+	if got, err := v.lives("n1"); err != nil || got < quantity.StoreTime(v.now.UnixMicro()) {
+		t.Errorf("a copy that lacks a row: whole since %d, begun at %d; %v", got, v.now.UnixMicro(), err)
 	}
 }
 

@@ -62,7 +62,7 @@ func (t *Tenure) remembers(before string) bool {
 	var incarnation, sequence uint64
 	_, _ = fmt.Sscanf(before, "%d %d", &incarnation, &sequence)
 	j := t.config.Journal
-	return incarnation < j.Incarnation() && sequence <= j.Sequence()
+	return incarnation < j.Incarnation() && sequence <= j.Found()
 }
 
 // TellUse makes the store remember that this node uses it. A node that calls no others first looks

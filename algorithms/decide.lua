@@ -108,7 +108,7 @@ local function request(places, cost, each, parts, parts_at)
       taken = false
     elseif h.mode == ALWAYS then
       delay, charged = math.max(cost - s:free(), 0), true -- what it owes
-      s:charge(cost, h.most_owed)
+      taken = not s:charge(cost, h.most_owed)
       if delay > 0 then wait, work = s:retry(1, WHOLE), work + FINDING * crowd(h) end
     elseif admitted and wait == 0 then
       delay = s:take(cost)

@@ -398,7 +398,7 @@ kinds.sliding_window_log = function()
   end
 
   -- charge enters the cost. If the log owes and has many entries, the newest takes it and becomes one of now. So its units
-  -- leave the window later, never sooner.
+  -- leave the window later, never sooner. It says whether nothing was entered, because as much is as is counted at all.
   function Log:charge(cost)
     local h = self.h
     cost = math.min(cost, MAX - self.used)
@@ -413,6 +413,7 @@ kinds.sliding_window_log = function()
       end
     end
     if cost > 0 then self:take(cost) end
+    return cost <= 0
   end
 
   function Log:spare(kept) return self.share - self.used - kept end

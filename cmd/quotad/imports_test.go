@@ -209,6 +209,7 @@ var leaves = map[string]string{
 	"region/memory/store":        "the seam of the store",
 	"region/memory/journal/disk": "the seam of the journal",
 	"region/base/link":           "deadlines of connections",
+	"chaos/lab/redisserver":      "which program a double starts",
 	"chaos/lab/servers":          "another double",
 	"chaos/lab/suite":            "how tests wait and end",
 }

@@ -227,6 +227,7 @@ func (c Open) Parse(reply any) (Opened, error) {
 	lostAt := r.str()
 	o.Secret, o.Replid = r.str(), r.str()
 	since, begun, mark, answered, layout := r.str(), r.str(), r.str(), r.str(), r.str()
+	o.Older = r.str() == "1"
 	if err := r.end(); err != nil || generation == "" {
 		return o, err
 	}

@@ -254,6 +254,7 @@ type Opened struct {
 	Mark     quantity.StoreTime // the latest store time that any script answered with
 	Answered quantity.StoreTime // the latest time that the node was answered with; at least Begun
 	Layout   int64              // the layout of what the store holds; see the constant
+	Older    bool               // a node has found it to be an older copy: it answers nobody
 }
 
 // NodeTimes answers Nodes.

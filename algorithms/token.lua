@@ -1,8 +1,9 @@
 -- Prelude of every script. KEYS[1] is the token of the store: who opened it, for which documents, in which layout the scripts
 -- write, the high-water mark of its time, and for each node the latest time that it was answered with (seen:NODE). ARGV begins with the guard: generation,
 -- epoch, the node's clock (us), the largest clock difference believed (us), the node, and the latest time that it had from
--- this store (us). A script that finds another token changes nothing; nor does one that finds the node answered with less
--- than it had: that store is an older copy of itself, whoever has asked it since.
+-- this store (us). A script that finds another token changes nothing. One that finds the node answered with less than it had
+-- has found an older copy of the store, whoever has asked it since: it notes that (older), and nobody is answered any more
+-- before another generation is opened.
 local OK, UNKNOWN, CLOCK, FINISHED, FENCED, IMPLAUSIBLE, RECOVERING, LOST, EARLY, CROWDED, UNREADABLE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
 local LATER, CALENDAR, PLAIN, UNSEEN, FURTHER = 11, 12, 13, 14, 15 -- all but CALENDAR of the decide script alone
 local SLACK = 1000 -- ms by which a key outlives its use, as KeySlack says
@@ -39,11 +40,11 @@ end
 -- with CLOCK also the mark, and whom it refused.
 local function enter()
   local generation, epoch, clock, step, node, seen = arg(), arg(), num(), num(), 'seen:' .. arg(), num()
-  local token = redis.call('HMGET', KEYS[1], 'generation', 'epoch', 'mark', 'lost_at', node, 'begun')
+  local token = redis.call('HMGET', KEYS[1], 'generation', 'epoch', 'mark', 'lost_at', node, 'begun', 'older')
   local mark, answered = tonumber(token[3] or 0), math.max(tonumber(token[5] or 0), tonumber(token[6] or 0))
-  if token[1] ~= generation or token[2] ~= epoch or answered < seen then
-    return nil, UNKNOWN
-  end
+  if token[1] ~= generation then return nil, UNKNOWN end
+  if answered < seen then redis.call('HSET', KEYS[1], 'older', 1) end
+  if answered < seen or token[7] or token[2] ~= epoch then return nil, UNKNOWN end
   local t = redis.call('TIME')
   local now = tonumber(t[1]) * 1000000 + tonumber(t[2])
   if now - clock > step or clock - now > step then

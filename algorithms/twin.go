@@ -25,6 +25,7 @@ type Twin struct {
 	since      uint64
 	begun      quantity.StoreTime
 	notes      map[string]string
+	older      bool // a node has found this to be an older copy of the store
 	// by node: the latest store time that it was answered with
 	answered map[string]quantity.StoreTime
 	decided  map[string]remembered // by Once
@@ -35,7 +36,8 @@ type Twin struct {
 
 // Open answers the open script at store time t (us).
 func (w *Twin) Open(t quantity.StoreTime, c Open) Opened {
-	if w.Generation == c.Expected && (w.Generation == 0 || w.Epoch == c.Epoch) && w.mark >= c.Mark {
+	if w.Generation == c.Expected && (w.Generation == 0 || w.Epoch == c.Epoch) && w.mark >= c.Mark &&
+		(c.Lost || !w.older) {
 		if w.Generation == 0 {
 			w.since = c.Generation
 		}
@@ -44,7 +46,7 @@ func (w *Twin) Open(t quantity.StoreTime, c Open) Opened {
 		latest := max(t, w.mark)
 		if c.Lost {
 			latest = max(latest, c.Seen)
-			w.lostAt, w.since = latest, c.Generation
+			w.lostAt, w.since, w.older = latest, c.Generation, false
 			clear(w.answered)
 		}
 		w.begun, w.mark, w.layout = latest, latest, c.Layout
@@ -59,7 +61,7 @@ func (w *Twin) opened(node string) Opened {
 	return Opened{Generation: w.Generation, Region: w.Region, Epoch: w.Epoch, LostAt: w.lostAt,
 		Secret: w.secret,
 		Replid: w.replid, Since: w.since, Begun: w.begun, Mark: w.mark,
-		Answered: max(w.answered[node], w.begun), Layout: w.layout}
+		Answered: max(w.answered[node], w.begun), Layout: w.layout, Older: w.older}
 }
 
 // Nodes answers the nodes script.
@@ -268,9 +270,10 @@ func answer(open []limiter, c *Decide, request int, lag int64) Answer {
 // enter checks the fence, raises the high-water mark of time, and returns the mark as Now. It also
 // checks that the call names the periods that the terms need at that time.
 func (w *Twin) enter(t quantity.StoreTime, g Fence, terms ...Terms) Head {
+	known := w.Generation != 0 && w.Generation == g.Generation
+	w.older = w.older || known && max(w.answered[g.Node], w.begun) < g.Seen
 	switch {
-	case w.Generation == 0 || w.Generation != g.Generation || w.Epoch != g.Epoch ||
-		max(w.answered[g.Node], w.begun) < g.Seen:
+	case !known || w.Epoch != g.Epoch || w.older:
 		return Head{Status: StatusUnknown}
 	case t.Sub(g.Clock) > MaxClockStep || g.Clock.Sub(t) > MaxClockStep:
 		return Head{Status: StatusClock}

@@ -190,6 +190,18 @@ func TestALiveCopyIsNoticed(t *testing.T) {
 	if d.Status != algorithms.StatusUnknown {
 		t.Errorf("a copy that has shown nothing later than %d decides: %+v", seen-1000, d)
 	}
+	p.now += 1000
+	if d := p.spend(1); d.Status != algorithms.StatusUnknown {
+		t.Errorf("another node decides on a copy that is known as one: %+v", d)
+	}
+	open := algorithms.Open{Expected: guard.Generation, Generation: guard.Generation + 1, Epoch: guard.Epoch, Node: "n2"}
+	if o := p.Open(p.now, open); o.OK || !o.Older {
+		t.Errorf("a copy is opened as if nothing was lost: %+v", o)
+	}
+	open.Lost = true
+	if o := p.Open(p.now, open); !o.OK || o.Older || o.LostAt == 0 {
+		t.Errorf("a copy is not opened as after a loss: %+v", o)
+	}
 }
 
 var windowKinds = []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter,

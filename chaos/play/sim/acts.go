@@ -174,6 +174,7 @@ func (n *node) resume() {
 	if n.asleep > 0 {
 		n.slept, n.asleep = n.slept+n.w.now-n.asleep, 0
 	}
+	n.r.overlooks()
 	stalled := n.stalled
 	n.stalled = nil
 	for _, do := range stalled {

@@ -96,6 +96,9 @@ limits:
 		},
 		Heal: 22_000_000, End: 34_000_000,
 	},
+	// Two losses within two seconds, of which each began the store's time 3 s ahead.
+	"a store is lost twice while its node starts anew": Draw(103639, Config{For: 30_000_000, Wider: true,
+		Only: []int{36, 37, 17}}),
 }
 
 func TestPlansThatOnceBroke(t *testing.T) {

@@ -77,7 +77,7 @@ const journalAhead = 3 * allocator.Second
 // must be noticed soon after.
 func (b *bucket) mayBeClosed(r *region, later int64) {
 	if w := r.w; w.now < w.plan.Heal+Calms[nothingLost].Within.Microseconds() {
-		cell := b.cells().At(r.clock().Add(r.wasAhead() + later))
+		cell := b.cells().At(r.mayShow().Add(later))
 		before := b.closed[r.index]
 		// Whoever read since the loss before has nothing of what that took.
 		unread := r.unread(b) || before.unread && w.now-before.at < b.memory()
@@ -99,6 +99,10 @@ func (b *bucket) weighsUntil(cell quantity.Cell) quantity.StoreTime {
 // wasAhead returns how far the region's store may have shown more than its clocks show now, µs. Its
 // time stands still until they show as much.
 func (r *region) wasAhead() int64 { return max(r.farthest-r.ahead, 0) }
+
+// mayShow returns the latest store time that a node may believe the region's store to have shown. After a
+// loss the time may have begun ahead of the clocks, and a loss soon after that finds it there.
+func (r *region) mayShow() quantity.StoreTime { return max(r.clock().Add(r.wasAhead()), r.began) }
 
 // wasFarAhead reports whether the store may have shown a time so far from its nodes' clocks that it
 // refuses them.

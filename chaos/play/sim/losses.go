@@ -59,6 +59,7 @@ func (r *region) stands(generation uint64, by *node) {
 		b.lost[r.index] = b.cells().At(r.latest()) + 1
 		b.mayBeClosed(r, journalAhead)
 	}
+	r.began = r.mayShow().Add(journalAhead)
 }
 
 // loses records that a region has lost a bucket now. Live nodes that decided on a bucket with a

@@ -271,6 +271,12 @@ var onceOverspent = map[string]*Plan{
 		[][2]int64{{2, 5}, {20, 30}},
 		at(0, Stick, 15, on(1)), at(13, Steady, 1.75, each(100_000)), at(14.55, Snapshot, 0.25),
 		at(16, Stick, 15, on(0))),
+	// A node wakes as its mate has found a copy, and not begun another generation yet; or its mate,
+	// which knew better, is dead.
+	"a copy is put back to a node that stands still": Draw(104211, Config{For: 30_000_000, Wider: true,
+		Only: []int{15, 1, 3, 4, 5, 7}}),
+	"a copy is put back to a node that stands still while its mate is dead": Draw(104211, Config{For: 30_000_000,
+		Wider: true, Only: []int{15, 1, 4, 5, 7, 6}}),
 }
 
 func TestPlansThatOnceOverspent(t *testing.T) {

@@ -34,11 +34,12 @@ type region struct {
 	generation uint64           // of its store, when a node last opened it
 	// the latest store time of a decision, µs since 1970
 	shown     map[store.Shard]quantity.StoreTime
-	emptied   bool      // its store has lost data, and no node has opened it since
-	begun     uint64    // a generation by which no node stood yet when one decided under it
-	openings  []opening // attempts since, of which one may have taken effect
-	replyLost int64     // when a reply of its store was last to be lost, µs
-	stale     bool      // its store was put back, and no node has opened it since
+	began     quantity.StoreTime // the latest at which its store's time may have begun after the last loss
+	emptied   bool               // its store has lost data, and no node has opened it since
+	begun     uint64             // a generation by which no node stood yet when one decided under it
+	openings  []opening          // attempts since, of which one may have taken effect
+	replyLost int64              // when a reply of its store was last to be lost, µs
+	stale     bool               // its store was put back, and no node has opened it since
 	// unconfirmed: a replica that has all was promoted, and no node has opened it since. What it does
 	// stands, and its answers do not count.
 	unconfirmed bool

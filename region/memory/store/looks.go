@@ -105,11 +105,11 @@ func (all looks) lost(l *look, o Opening) bool {
 }
 
 // hidesLoss reports whether a shard that stands has lost something that this node knows of. The
-// signs of that are: it is an older copy; another node opened it as if it had never held anything;
-// it has forgotten a time that it showed this node; or its server holds other data than those that
-// it was opened on, and nobody confirms them.
+// signs of that are: it is an older copy, as this node or another one has found; another node opened
+// it as if it had never held anything; it has forgotten a time that it showed this node; or its
+// server holds other data than those that it was opened on, and nobody confirms them.
 func (l *look) hidesLoss(known uint64) bool {
-	return l.broken || l.Generation < known || known > 0 && l.Since > known && l.LostAt == 0 ||
+	return l.broken || l.Older || l.Generation < known || known > 0 && l.Since > known && l.LostAt == 0 ||
 		l.Answered < l.seen || l.Replid != l.server && !l.confirmed
 }
 

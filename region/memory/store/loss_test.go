@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
+	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
@@ -234,4 +235,35 @@ func TestBeatOfOtherData(t *testing.T) {
 	}
 	reopened(t, s, mate)
 	suite.Must(t, s.Beat(t.Context(), first.Epoch))
+}
+
+// TestAnOlderCopyIsClosedToAll: once one node has found that a store is an older copy of itself, no
+// other node decides on it, also where that one has started anew and may begin no generation yet.
+func TestAnOlderCopyIsClosedToAll(t *testing.T) {
+	onBoth(t, func(t *testing.T, kind server) {
+		for name, finds := range map[string]func(t *testing.T, server *servers.Server, n1 *Store){
+			"a call": func(t *testing.T, _ *servers.Server, n1 *Store) { allAre(t, n1, "k", algorithms.StatusUnknown) },
+			"a start": func(t *testing.T, server *servers.Server, n1 *Store) {
+				o := as("n1", n1.Generation(), nil)
+				o.Seen, o.MayBegin = n1.Seen(), func(context.Context, Beginning) (Told, error) {
+					return Told{}, errors.New("a mate decides with another store")
+				}
+				if opened, err := connect(t, Options{URL: server.URL, Now: server.Now}).Open(t.Context(), o); err == nil {
+					t.Errorf("opened %+v", opened)
+				}
+			}} {
+			t.Run(name, func(t *testing.T) {
+				server := kind.start(t)
+				n1, n2, admin := node(t, server, as("n1", 0, nil)), node(t, server, as("n2", 0, nil)), fixtures.Operator(t, server)
+				copied := admin.HGetAll(t.Context(), TokenKey(Whole)).Val()
+				serves(t, n1, "k")
+				admin.Del(t.Context(), TokenKey(Whole))
+				suite.Must(t, admin.HSet(t.Context(), TokenKey(Whole), copied).Err())
+				serves(t, n2, "k2") // nobody has found it yet
+				finds(t, server, n1)
+				allAre(t, n2, "k2", algorithms.StatusUnknown)
+				reopened(t, n2, n1)
+			})
+		}
+	})
 }

@@ -136,6 +136,9 @@ func (s *session) Open(ctx context.Context, o Opening) (Opened, error) {
 			return Opened{Generation: all[0].Generation, Since: all.since(), LostAt: all.lostAt(),
 				Now: max(all.mark(), last)}, err
 		}
+		if err := s.noteOlder(ctx, all, o); err != nil {
+			return Opened{}, err
+		}
 		told, changed, err := s.askFirst(ctx, all, o)
 		if err != nil || changed {
 			s.pledges.end()
@@ -311,6 +314,23 @@ func (s *session) askFirst(ctx context.Context, all looks, o Opening) (told Told
 		return Told{}, true, nil
 	}
 	return Told{}, false, refusal
+}
+
+// noteOlder has the shards that are older copies of themselves note that, so that no other node decides
+// on them while this one asks whether it may begin. A running node's calls do so as well. What this
+// node knows counts only of the generation that it worked under.
+func (s *session) noteOlder(ctx context.Context, all looks, o Opening) error {
+	known := max(o.LastGeneration, s.Generation())
+	return s.each(func(i int, shard Shard) error {
+		l := &all[i]
+		if l.Generation == 0 || l.Generation != known || l.Older || l.Answered >= l.seen {
+			return nil
+		}
+		c := algorithms.Beat{Fence: algorithms.Fence{Generation: known, Epoch: l.Epoch, Node: o.Node,
+			Clock: quantity.StoreTime(s.now().UnixMicro()), Seen: l.seen}}
+		_, err := token[algorithms.Beat, algorithms.Beaten](ctx, s, s.timeout, shard, c)
+		return err
+	})
 }
 
 // beginning describes the generation that would be begun.

@@ -131,7 +131,9 @@ func (m *Machine) lackOf(now quantity.NodeTime, v *view, cell quantity.Cell) (l 
 		return l, false
 	}
 	share := v.share(cell)
-	l.large = m.asksLarge(now, v, cell)
+	if !l.outlook.Steady { // of buckets tokens are asked for; see planBurst
+		l.large = m.asksLarge(now, v, cell)
+	}
 	l.inNeed = v.inNeed(now) || l.large > 0 ||
 		allocator.Exhausted(l.outlook, allocator.AskWithin(m.farthest(), l.opens), share)
 	if l.opens == 0 && !l.outlook.Steady {

@@ -102,8 +102,9 @@ func (m *Machine) askBurst(now quantity.NodeTime, v *view, cell quantity.Cell, p
 }
 
 // portionsOfLarge returns whom to ask for the tokens that a large cost lacks. If one peer may have
-// all of them, it is asked alone, the first such in the order of the cell: regions that want tokens
-// at the same time then ask the same one, which serves one of them. Else all are asked, but only if
+// all of them, it alone is asked for them, the first such in the order of the cell: regions that want
+// tokens at the same time then ask the same one, which serves one of them. The others are told that
+// this region wants a large cost. Else all are asked, but only if
 // they have just said that together they have enough; those that have not said it are asked what
 // they have.
 func (m *Machine) portionsOfLarge(now quantity.NodeTime, v *view, cell quantity.Cell, lacking quantity.Units,
@@ -120,18 +121,19 @@ func (m *Machine) portionsOfLarge(now quantity.NodeTime, v *view, cell quantity.
 		}
 		return 1
 	})
-	if i := slices.IndexFunc(offers, func(o allocator.Offer) bool { return o.Spare >= lacking }); i >= 0 {
-		return m.scratch.Fill(lacking, offers[i:i+1])
-	}
+	one := slices.IndexFunc(offers, func(o allocator.Offer) bool { return o.Spare >= lacking })
 	said := true
-	for _, o := range offers {
+	for i, o := range offers {
 		d, p := &v.dealings[o.Peer], m.peers[o.Peer]
-		if d.saidBurst(now) {
+		if i == one || d.saidBurst(now) {
 			continue
 		}
 		if said = false; m.mayAsk(p) {
 			m.put(now, p, d.at(cell), m.askOf(now, v, d.at(cell)), gain{})
 		}
+	}
+	if one >= 0 {
+		return m.scratch.Fill(lacking, offers[one:one+1])
 	}
 	if !said || allocator.Offered(offers) < lacking {
 		return nil

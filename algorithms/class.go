@@ -31,9 +31,3 @@ func (c *Decide) Part(request, bucket int) quantity.PPM {
 	}
 	return c.Parts[request*len(c.Buckets)+bucket]
 }
-
-// WithheldOnly reports whether a request was denied by a bucket that had room for it, because its
-// part was used up.
-func (c *Decide) WithheldOnly(request, bucket int, v Verdict) bool {
-	return v.Retry != 0 && c.Part(request, bucket) < Whole && max(c.Cost(request, bucket), 1) <= v.Remaining
-}

@@ -66,10 +66,6 @@ func TestAPartLeavesTheRest(t *testing.T) {
 			}
 			equal(t, "admitted", admitted, "yyyyyynnyynyynn")
 			equal(t, "what was left at the first denial of batch", d.Answers[6].Verdicts[0].Remaining, 4)
-			c := Decide{Parts: []quantity.PPM{batch, batch}, Costs: []quantity.Units{1, 5}, Buckets: []LimitTarget{l.bucket()}}
-			equal(t, "the first denial is of its part alone", c.WithheldOnly(0, 0, d.Answers[6].Verdicts[0]), true)
-			equal(t, "five units would have been denied to all", c.WithheldOnly(1, 0, d.Answers[6].Verdicts[0]), false)
-			equal(t, "the last denial is of all", c.WithheldOnly(0, 0, d.Answers[14].Verdicts[0]), false)
 			equal(t, "withheld from batch", d.Buckets[0].Withheld(kind, batch), 4)
 			equal(t, "withheld from interactive", d.Buckets[0].Withheld(kind, interactive), 0)
 		})

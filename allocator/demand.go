@@ -52,7 +52,7 @@ type Demand struct {
 func (d *Demand) Sample(r Requests, elapsed int64) {
 	elapsed = max(elapsed, minSample)
 	d.denied = r.counted(d.denied)
-	d.units[d.next], d.elapsed[d.next] = r.Admitted+d.denied, elapsed
+	d.units[d.next], d.elapsed[d.next] = r.rated()+d.denied, elapsed
 	d.next = (d.next + 1) % demandSamples
 	d.count = min(d.count+1, demandSamples)
 	d.sizes.add(r)
@@ -84,11 +84,18 @@ func (d *Demand) Rate(cell int64) quantity.MilliRate {
 // unit would look like a rush.
 const minSample = Interval / 2
 
+// SmoothedCapped returns the mean of what capped classes were admitted, in milliunits per second, after
+// so many units in elapsed microseconds: exponential smoothing as in Smoothed, but never at once, since
+// they are admitted mostly as a cell opens.
+func SmoothedCapped(mean quantity.MilliRate, units quantity.Units, elapsed int64) quantity.MilliRate {
+	return mean + (PerSecond(units, max(elapsed, minSample))-mean)/4
+}
+
 // Latest returns the estimate in milliunits per second, including what was asked since the last
 // sample. rate is the result of Rate. What came since counts only once half a tick has passed, and
 // only if it raises the estimate; where costs vary, only if it is as much as raises it by itself.
 func (d *Demand) Latest(rate quantity.MilliRate, r Requests, elapsed int64) quantity.MilliRate {
-	if units := r.Admitted + r.counted(d.denied); elapsed >= minSample &&
+	if units := r.rated() + r.counted(d.denied); elapsed >= minSample &&
 		(d.Spread() == 1 || units >= demandRise*quantity.Units(d.Spread())) {
 		return max(rate, PerSecond(units, elapsed))
 	}

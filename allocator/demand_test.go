@@ -117,3 +117,30 @@ func TestLatest(t *testing.T) {
 			slow.Rate(Second))
 	}
 }
+
+// TestCappedDemandEnds: what capped classes ask for is expected until their part is used up, and is no
+// part of the rate.
+func TestCappedDemandEnds(t *testing.T) {
+	for _, c := range []struct {
+		capped     quantity.MilliRate
+		room, want quantity.Units
+	}{{0, 50, 30}, {2_000, 50, 50}, {20_000, 50, 80}, {20_000, -5, 30}} {
+		o := Outlook{Used: 20, Rate: 1_000, Ahead: 10 * Second, Capped: c.capped, Room: c.room}
+		if got := o.Total(); got != c.want {
+			t.Errorf("capped %d, room %d: %d, want %d", c.capped, c.room, got, c.want)
+		}
+	}
+	var d Demand
+	mean := quantity.MilliRate(0)
+	for range 10 {
+		r := Requests{Admitted: 50, Capped: 40, Squares: 50}
+		d.Sample(r, Interval)
+		mean = SmoothedCapped(mean, r.Capped, Interval)
+	}
+	if rate := d.Rate(Second); rate != 50_000 || mean < 180_000 || mean > 200_000 {
+		t.Errorf("rate %d, capped %d", rate, mean)
+	}
+	if latest := d.Latest(50_000, Requests{Admitted: 500, Capped: 500}, Interval); latest != 50_000 {
+		t.Errorf("latest %d", latest)
+	}
+}

@@ -106,13 +106,14 @@ func (f Frame) Outlook(s algorithms.State, cell quantity.Cell, at quantity.Store
 
 // PeerNeeds returns the most units that a peer will need of a cell, by its hint: the total that it
 // expects of its hint's own cell, and its demand in milliunits a second. For a sliding kind the
-// total holds for the next cell too. same reports whether the hint is about this cell.
-func (f Frame) PeerNeeds(total quantity.Units, rate quantity.MilliRate, same bool) quantity.Units {
+// total holds for the next cell too. same reports whether the hint is about this cell. Of capped
+// classes (Outlook.Capped) it needs room at most.
+func (f Frame) PeerNeeds(total quantity.Units, rate, capped quantity.MilliRate, room quantity.Units, same bool) quantity.Units {
 	switch {
 	case f.Bucket:
 		return Over(rate, f.Window)
 	case same || f.Sliding:
 		return total
 	}
-	return Over(rate, f.Cell)
+	return Over(rate, f.Cell) + min(Over(capped, f.Cell), room)
 }

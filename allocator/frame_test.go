@@ -159,16 +159,18 @@ func useTwin(r *rapid.T, w *algorithms.Twin, terms algorithms.Terms, at quantity
 
 func TestPeerNeeds(t *testing.T) {
 	for _, c := range []struct {
-		kind algorithms.Kind
-		same bool
-		want quantity.Units
+		kind   algorithms.Kind
+		capped quantity.MilliRate
+		same   bool
+		want   quantity.Units
 	}{
-		{algorithms.FixedWindow, true, 77}, {algorithms.FixedWindow, false, 40},
-		{algorithms.SlidingWindowCounter, false, 77},
-		{algorithms.SlidingWindowLog, false, 77}, {algorithms.TokenBucket, true, 400},
-		{algorithms.LeakyBucket, false, 400},
+		{algorithms.FixedWindow, 0, true, 77}, {algorithms.FixedWindow, 0, false, 40},
+		{algorithms.FixedWindow, 1_500, true, 77}, {algorithms.FixedWindow, 1_500, false, 55}, {algorithms.FixedWindow, 9_000, false, 60},
+		{algorithms.SlidingWindowCounter, 0, false, 77},
+		{algorithms.SlidingWindowLog, 0, false, 77}, {algorithms.TokenBucket, 0, true, 400},
+		{algorithms.LeakyBucket, 0, false, 400},
 	} {
-		if got := FrameOf(c.kind, 100*Second, 10*Second).PeerNeeds(77, 4_000,
+		if got := FrameOf(c.kind, 100*Second, 10*Second).PeerNeeds(77, 4_000, c.capped, 20,
 			c.same); got != c.want {
 			t.Errorf("%s, same cell %t: %d, want %d", c.kind, c.same, got, c.want)
 		}

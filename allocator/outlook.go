@@ -15,6 +15,10 @@ type Outlook struct {
 	Ahead  int64
 	Steady bool           // rights are a rate
 	Stock  quantity.Units // Steady: the units at hand
+	// Capped is the demand of classes that may use only a part of the rights, milliunits per second,
+	// beside Rate; Room is what is left of that part. Of kinds whose cells stand apart.
+	Capped quantity.MilliRate
+	Room   quantity.Units
 }
 
 // Total returns the most units that will count at any time until the end of the cell.
@@ -30,7 +34,7 @@ func (o Outlook) Until(t int64) quantity.Units {
 		return o.Used
 	}
 	faded, _ := mulDiv(o.Fading, t, o.Ahead)
-	return o.Used + max(Over(o.Rate, t)-faded, 0)
+	return o.Used + max(Over(o.Rate, t)-faded, 0) + max(min(Over(o.Capped, t), o.Room), 0)
 }
 
 // Exhausted reports whether a share will be used up within t microseconds at this demand. A steady

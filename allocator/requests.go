@@ -13,6 +13,9 @@ type Requests struct {
 	Admitted, Denied quantity.Units
 	// LargeAdmitted and LargeDenied are what of that came in large costs (IsLarge).
 	LargeAdmitted, LargeDenied quantity.Units
+	// Capped is what of Admitted came from classes that may use only a part of the rights, of a kind
+	// whose cells stand apart. It ends with that part, so it is no rate: see Outlook.Capped.
+	Capped quantity.Units
 	// Squares is the sum of the squares of all costs, at most 2^64-1.
 	Squares uint64
 }
@@ -45,6 +48,7 @@ func (r *Requests) Add(o Requests) {
 	sum(&r.Denied, o.Denied)
 	sum(&r.LargeAdmitted, o.LargeAdmitted)
 	sum(&r.LargeDenied, o.LargeDenied)
+	sum(&r.Capped, o.Capped)
 	r.Squares = saturated(r.Squares, o.Squares)
 }
 
@@ -61,11 +65,14 @@ func (r Requests) Small() Requests {
 // sample before. Large costs that are denied while nothing else is asked for are no rate: see
 // LargeLasts.
 func (r Requests) counted(before quantity.Units) quantity.Units {
-	if before+r.Admitted == 0 && r.Denied == r.LargeDenied {
+	if before+r.rated() == 0 && r.Denied == r.LargeDenied {
 		return 0
 	}
-	return CountedDenials(r.Denied, before, r.Admitted)
+	return CountedDenials(r.Denied, before, r.rated())
 }
+
+// rated returns the admitted units that are a rate.
+func (r Requests) rated() quantity.Units { return r.Admitted - r.Capped }
 
 func saturated(a, b uint64) uint64 {
 	sum, over := bits.Add64(a, b, 0)

@@ -52,6 +52,20 @@ func (c *Classes) Names() (all []string) {
 	return all
 }
 
+// Capped returns the largest part of the rights, below the whole, that a class of the limit may use; 0:
+// there is none.
+func (l *Limit) Capped() (part quantity.PPM) {
+	if l.Classes == nil {
+		return 0
+	}
+	for _, one := range l.Classes.All {
+		if one.Part < PPMOne {
+			part = max(part, quantity.PPM(one.Part))
+		}
+	}
+	return part
+}
+
 // named returns the class of a name.
 func (c *Classes) named(name string) (Class, bool) {
 	i, known := slices.BinarySearchFunc(c.All, name, func(one Class, name string) int { return strings.Compare(one.Name, name) })

@@ -37,7 +37,9 @@ type Bucket struct {
 	// The parts per million of its entitlement that a region may borrow; negative: no bound.
 	Borrowing quantity.PPM
 	Assigned  bool // see allocator.Frame
-	Always    bool // it is charged costs that are known only afterwards, and may owe
+	// The largest part, below the whole, of the rights that a class may use; 0: there is none.
+	Capped quantity.PPM
+	Always bool // it is charged costs that are known only afterwards, and may owe
 }
 
 // Terms returns the terms that a region's store needs to work on the bucket.

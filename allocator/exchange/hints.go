@@ -91,6 +91,15 @@ func (s *voices) rate(now quantity.NodeTime) quantity.MilliRate {
 	return h.Rate
 }
 
+// capped returns what capped classes are admitted on all nodes that were believed when they were last
+// asked about. s may be nil.
+func (s *voices) capped() quantity.MilliRate {
+	if s == nil || s.saidAt == 0 {
+		return 0
+	}
+	return s.said.Capped
+}
+
 // anyFresh reports whether any of the hints is still believed.
 func (n nodes) anyFresh(now quantity.NodeTime) bool {
 	for i := range n {
@@ -112,14 +121,15 @@ func (n nodes) believedUntil(now quantity.NodeTime) quantity.NodeTime {
 	return until
 }
 
-// rate returns the demand of all nodes that are believed, in milliunits per second.
-func (n nodes) rate(now quantity.NodeTime) (sum quantity.MilliRate) {
+// rates returns the demand of all nodes that are believed, and what their capped classes are admitted,
+// in milliunits per second.
+func (n nodes) rates(now quantity.NodeTime) (sum, capped quantity.MilliRate) {
 	for i := range n {
 		if t := &n[i]; t.fresh(now) {
-			sum += t.Rate
+			sum, capped = sum+t.Rate, capped+t.Capped
 		}
 	}
-	return min(sum, algorithms.MaxUnits)
+	return min(sum, algorithms.MaxUnits), min(capped, algorithms.MaxUnits)
 }
 
 // large returns the largest of the costs that they want, of all nodes that are believed.
@@ -146,7 +156,8 @@ func (n nodes) together(now quantity.NodeTime) (h Hint, at quantity.NodeTime) {
 			h, at = t.Hint, t.at
 		}
 	}
-	h.Rate, h.Large = n.rate(now), n.large(now)
+	h.Rate, h.Capped = n.rates(now)
+	h.Large = n.large(now)
 	return h, at
 }
 
@@ -166,7 +177,7 @@ func (m *Machine) onHeard(now quantity.NodeTime, h Hint) {
 	h.Used, h.Total, h.Share = bound(h.Used), bound(h.Total), bound(h.Share)
 	h.Large = bound(h.Large)
 	h.Spare, h.SpareBurst = bound(h.Spare), bound(h.SpareBurst)
-	h.Rate = min(max(h.Rate, 0), algorithms.MaxUnits)
+	h.Rate, h.Capped = min(max(h.Rate, 0), algorithms.MaxUnits), min(max(h.Capped, 0), algorithms.MaxUnits)
 	if h.Region == m.region {
 		m.noteMate(now, h)
 		return
@@ -248,7 +259,7 @@ func (m *Machine) publish(now quantity.NodeTime, v *view) {
 	}
 	h := Hint{Region: m.region, Node: m.node, Bucket: v.ID, Cell: cell, Used: o.Used,
 		Total: max(o.Total(), o.Used+large),
-		Rate:  v.mean, Share: v.state.Share, Large: large}
+		Rate:  v.mean, Share: v.state.Share, Large: large, Capped: v.capped}
 	h.Spare, h.SpareBurst = m.spares(now, v, o)
 	if v.asksOnce() && m.asAssumed(v, h) || now.Sub(v.shownAt) < allocator.HintEvery(v.Cell) &&
 		!differs(v.shown, h, v) {
@@ -267,7 +278,7 @@ func (m *Machine) sharesAssigned(v *view) bool { return v.Assigned && m.nodes > 
 // idle and has lent nothing. For a short cell it is enough that the region is idle: peers that care
 // learn from its answers what it has lent.
 func (m *Machine) asAssumed(v *view, h Hint) bool {
-	return h.Total == 0 && h.Rate == 0 && v.shown.Large == 0 && v.shown.Rate == 0 && (!v.frame.Long() ||
+	return h.Total == 0 && h.Rate == 0 && h.Capped == 0 && v.shown.Large == 0 && v.shown.Rate == 0 && (!v.frame.Long() ||
 		h.Spare == v.own.Lendable)
 }
 

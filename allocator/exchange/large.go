@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/quantity"
 )
@@ -24,14 +25,20 @@ type large struct {
 	before quantity.NodeTime // when one was denied before that, apart from the same moment; 0: none was
 }
 
-// Admit adds an admitted cost.
-func (o *Observed) Admit(cost quantity.Units) { o.Requests.Admit(cost, o.Bucket.Limit) }
+// Admit adds an admitted cost. part is what its class may use of the bucket's rights.
+func (o *Observed) Admit(cost quantity.Units, part quantity.PPM) {
+	if o.Requests.Admit(cost, o.Bucket.Limit); part < algorithms.Whole && o.Bucket.Kind.Traits().CellsApart {
+		o.Capped += cost
+	}
+}
 
-// Deny adds a denied cost that the limit could admit. whole says that this region would admit it if
-// it had so many units: not of a class that may use a part of them, nor of several requests
-// together.
-func (o *Observed) Deny(cost quantity.Units, whole bool) {
-	if o.Requests.Deny(cost, o.Bucket.Limit); whole && allocator.IsLarge(cost, o.Bucket.Limit) {
+// Deny adds a denied cost that the limit could admit. One of a class that may use only a part of the
+// bucket's rights is no demand: they are there for the other classes.
+func (o *Observed) Deny(cost quantity.Units, part quantity.PPM) {
+	if part < algorithms.Whole {
+		return
+	}
+	if o.Requests.Deny(cost, o.Bucket.Limit); allocator.IsLarge(cost, o.Bucket.Limit) {
 		o.Large = max(o.Large, cost)
 	}
 }

@@ -39,11 +39,11 @@ func (r *testRegion) chargeWhole(cost quantity.Units) algorithms.Decided {
 		Costs:   []quantity.Units{cost}})
 	o := Observed{Bucket: r.bucket, State: d.Buckets[0], Now: d.Now}
 	if d.Answers[0].Admitted {
-		o.Admit(cost)
+		o.Admit(cost, algorithms.Whole)
 		r.admitted += cost
 		r.admit[int64(d.Buckets[0].Cell)] += cost
 	} else {
-		o.Deny(cost, true)
+		o.Deny(cost, algorithms.Whole)
 		r.denied += cost
 	}
 	r.step(o)

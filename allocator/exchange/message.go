@@ -118,4 +118,6 @@ type Hint struct {
 
 	SpareBurst quantity.Units
 	Large      quantity.Units // the large cost that this node's callers want; 0: none
+	// what capped classes are admitted on this node, milliunits per second; see allocator.Outlook
+	Capped quantity.MilliRate
 }

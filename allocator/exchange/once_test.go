@@ -31,9 +31,10 @@ func (m *Machine) heldOnce(now quantity.NodeTime) error {
 		if said != nil && said != v.mates || said == nil && v.mates.rate(now) != 0 {
 			return fmt.Errorf("bucket %s listens to other mates than the machine", v.ID)
 		}
-		if said != nil && said.rate(now) != said.nodes.rate(now) {
-			return fmt.Errorf("bucket %s: mates ask for %d, not %d", v.ID, said.rate(now),
-				said.nodes.rate(now))
+		if said != nil {
+			if want, capped := said.nodes.rates(now); said.rate(now) != want || said.capped() != capped {
+				return fmt.Errorf("bucket %s: mates ask for %d and %d, not %d and %d", v.ID, said.rate(now), said.capped(), want, capped)
+			}
 		}
 		for i, p := range m.peers {
 			d := &v.dealings[i]

@@ -30,6 +30,7 @@ type view struct {
 	// small is the demand that does not come in large costs; nil: none does.
 	small     *allocator.Demand
 	smallRate quantity.MilliRate // by small
+	capped    quantity.MilliRate // what capped classes are admitted on this node, smoothed
 	flow      flow               // of Envoys
 	wanted    quantity.Units     // units of the current cell that waiting requests lack
 	// wantedUntil is when the last request that can be waiting gives up.
@@ -102,8 +103,15 @@ func (v *view) share(cell quantity.Cell) quantity.Units {
 // until that cell opens. at is a store time, rate a demand in milliunits per second.
 func (v *view) outlook(cell quantity.Cell, at quantity.StoreTime,
 	rate quantity.MilliRate) (o allocator.Outlook, opens int64) {
-	return v.frame.Outlook(v.planned(), cell, at, rate)
+	o, opens = v.frame.Outlook(v.planned(), cell, at, rate)
+	if v.Capped > 0 && v.frame.CellsApart {
+		o.Capped, o.Room = v.capped+v.mates.capped(), v.room(v.share(cell))-o.Used
+	}
+	return o, opens
 }
+
+// room returns how many units of a share capped classes may use.
+func (v *view) room(share quantity.Units) quantity.Units { return algorithms.Portion(share, v.Capped) }
 
 // inNeed reports whether requests were denied here within needLife.
 func (v *view) inNeed(now quantity.NodeTime) bool {
@@ -123,6 +131,7 @@ func (v *view) sample(now quantity.NodeTime) {
 	}
 	v.demand.Sample(v.asked, elapsed)
 	v.rate = v.demand.Rate(v.Cell)
+	v.capped = allocator.SmoothedCapped(v.capped, v.asked.Capped, elapsed)
 	if v.small != nil {
 		v.small.Sample(v.asked.Small(), elapsed)
 		v.smallRate = v.small.Rate(v.Cell)
@@ -151,7 +160,7 @@ func (v *view) expects(d *dealing, cell quantity.Cell, now quantity.NodeTime) qu
 	if at == 0 {
 		return 0
 	}
-	return v.frame.PeerNeeds(h.Total, h.Rate, cell == h.Cell)
+	return v.frame.PeerNeeds(h.Total, h.Rate, h.Capped, v.room(d.part.Entitlement), cell == h.Cell)
 }
 
 // spareOf returns how many units of a cell a peer may have to lend, by its last answer or its

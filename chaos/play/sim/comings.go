@@ -116,7 +116,8 @@ func (r *region) copiesAll() bool {
 			return false
 		}
 	}
-	return now-r.undisturbed >= longCopied && (r.lost == 0 || now-r.lost >= longCopied)
+	// While the store's time stands still, since its clock was ahead, it does not say how old a copy is.
+	return now-r.undisturbed >= longCopied+r.wasAhead() && (r.lost == 0 || now-r.lost >= longCopied)
 }
 
 // toldByCopies reports whether copies tell what a node did before a loss at a time. It was lost just then.

@@ -92,7 +92,9 @@ type Hint struct {
 	// What the region would lend of its burst.
 	SpareBurst int64 `protobuf:"varint,12,opt,name=spare_burst,json=spareBurst,proto3" json:"spare_burst,omitempty"`
 	// The large cost that callers of this node want; 0: none.
-	Large         int64 `protobuf:"varint,13,opt,name=large,proto3" json:"large,omitempty"`
+	Large int64 `protobuf:"varint,13,opt,name=large,proto3" json:"large,omitempty"`
+	// What classes that may use only a part of the region's rights are admitted on this node alone, in thousandths of a unit per second.
+	CappedMilli   int64 `protobuf:"varint,14,opt,name=capped_milli,json=cappedMilli,proto3" json:"capped_milli,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -214,6 +216,13 @@ func (x *Hint) GetSpareBurst() int64 {
 func (x *Hint) GetLarge() int64 {
 	if x != nil {
 		return x.Large
+	}
+	return 0
+}
+
+func (x *Hint) GetCappedMilli() int64 {
+	if x != nil {
+		return x.CappedMilli
 	}
 	return 0
 }
@@ -375,7 +384,7 @@ const file_hint_v1_hint_proto_rawDesc = "" +
 	"\n" +
 	"\x12hint/v1/hint.proto\x12\ahint.v1\",\n" +
 	"\x05Hints\x12#\n" +
-	"\x05hints\x18\x01 \x03(\v2\r.hint.v1.HintR\x05hints\"\xc8\x02\n" +
+	"\x05hints\x18\x01 \x03(\v2\r.hint.v1.HintR\x05hints\"\xeb\x02\n" +
 	"\x04Hint\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +
@@ -392,7 +401,8 @@ const file_hint_v1_hint_proto_rawDesc = "" +
 	"\x05total\x18\v \x01(\x03R\x05total\x12\x1f\n" +
 	"\vspare_burst\x18\f \x01(\x03R\n" +
 	"spareBurst\x12\x14\n" +
-	"\x05large\x18\r \x01(\x03R\x05large\"\x80\x01\n" +
+	"\x05large\x18\r \x01(\x03R\x05large\x12!\n" +
+	"\fcapped_milli\x18\x0e \x01(\x03R\vcappedMilli\"\x80\x01\n" +
 	"\x04Node\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +

@@ -71,19 +71,11 @@ func (a *Answer) lower(part quantity.PPM) int {
 	return -1
 }
 
-// DenyPart is Deny for a request that may use only a part of the bucket's rights. withheld says
-// that the bucket has room for the cost as far as is known, but not in that part.
+// DenyPart is Deny for a request that may use only a part of the bucket's rights.
 func (m *Memory) DenyPart(part quantity.PPM, cost quantity.Units, generation uint64, now time.Duration) (told Denial,
-	withheld, denied, turn bool) {
+	denied, turn bool) {
 	if part >= algorithms.Whole {
-		told, denied, turn = m.Deny(cost, generation, now)
-		return told, false, denied, turn
+		return m.Deny(cost, generation, now)
 	}
-	d := m.lower.Load().of(part)
-	if told, denied, turn = d.deny(cost, generation, now); !denied {
-		return told, false, denied, turn
-	}
-	whole := m.denial.Load()
-	full := whole != nil && cost >= whole.Denied && generation == whole.Generation && !whole.over(now)
-	return told, cost <= told.Verdict.Remaining && !full, true, false
+	return m.lower.Load().of(part).deny(cost, generation, now)
 }

@@ -31,39 +31,39 @@ func TestDenyPart(t *testing.T) {
 	another := answer(at+ms, 3)
 	another.Generation, another.State.Share, another.State.Used = 2, 10, 7
 	for _, tc := range []struct {
-		name                     string
-		heard                    []Answer
-		part                     quantity.PPM
-		cost                     quantity.Units
-		wantDenied, wantWithheld bool
+		name  string
+		heard []Answer
+		part  quantity.PPM
+		cost  quantity.Units
+		want  bool
 	}{
-		{"nothing", nil, batch, 1, false, false},
-		{"its own", []Answer{part(at, batch, 1, 4)}, batch, 1, true, true},
-		{"a larger cost", []Answer{part(at, batch, 1, 4)}, batch, 4, true, true},
-		{"a cost for which there is no room at all", []Answer{part(at, batch, 1, 4)}, batch, 5, true, false},
-		{"a smaller cost", []Answer{part(at, batch, 2, 4)}, batch, 1, false, false},
-		{"that of a smaller part", []Answer{part(at, bulk, 1, 4)}, batch, 1, false, false},
-		{"that of a smaller part, for the whole", []Answer{part(at, batch, 1, 4)}, algorithms.Whole, 1, false, false},
-		{"that of the whole says nothing of when", []Answer{whole}, batch, 1, false, false},
-		{"the whole is used up since", []Answer{part(at, batch, 1, 4), whole}, batch, 1, true, false},
-		{"another part was denied since", []Answer{part(at, batch, 1, 4), part(at+ms, bulk, 1, 4)}, batch, 1, true, true},
-		{"units came back", []Answer{part(at, batch, 1, 4), answered(at+ms, 6)}, batch, 1, false, false},
-		{"too few came back", []Answer{part(at, batch, 3, 4), answered(at+ms, 6)}, batch, 3, true, true},
-		{"as much fitted since", []Answer{part(at, batch, 2, 4), fits}, batch, 2, false, false},
-		{"another generation", []Answer{part(at, batch, 1, 4), another}, batch, 1, false, false},
-		{"a smaller one, later", []Answer{part(at, batch, 5, 4), part(at+ms, batch, 2, 4)}, batch, 2, true, true},
+		{"nothing", nil, batch, 1, false},
+		{"its own", []Answer{part(at, batch, 1, 4)}, batch, 1, true},
+		{"a larger cost", []Answer{part(at, batch, 1, 4)}, batch, 4, true},
+		{"a cost for which there is no room at all", []Answer{part(at, batch, 1, 4)}, batch, 5, true},
+		{"a smaller cost", []Answer{part(at, batch, 2, 4)}, batch, 1, false},
+		{"that of a smaller part", []Answer{part(at, bulk, 1, 4)}, batch, 1, false},
+		{"that of a smaller part, for the whole", []Answer{part(at, batch, 1, 4)}, algorithms.Whole, 1, false},
+		{"that of the whole says nothing of when", []Answer{whole}, batch, 1, false},
+		{"the whole is used up since", []Answer{part(at, batch, 1, 4), whole}, batch, 1, true},
+		{"another part was denied since", []Answer{part(at, batch, 1, 4), part(at+ms, bulk, 1, 4)}, batch, 1, true},
+		{"units came back", []Answer{part(at, batch, 1, 4), answered(at+ms, 6)}, batch, 1, false},
+		{"too few came back", []Answer{part(at, batch, 3, 4), answered(at+ms, 6)}, batch, 3, true},
+		{"as much fitted since", []Answer{part(at, batch, 2, 4), fits}, batch, 2, false},
+		{"another generation", []Answer{part(at, batch, 1, 4), another}, batch, 1, false},
+		{"a smaller one, later", []Answer{part(at, batch, 5, 4), part(at+ms, batch, 2, 4)}, batch, 2, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var m Memory
 			for _, a := range tc.heard {
 				m.Learn(a)
 			}
-			_, withheld, denied, turn := m.DenyPart(tc.part, tc.cost, 1, now)
-			if denied != tc.wantDenied || withheld != tc.wantWithheld || turn {
-				t.Errorf("denied %v, withheld %v, turn %v", denied, withheld, turn)
+			_, denied, turn := m.DenyPart(tc.part, tc.cost, 1, now)
+			if denied != tc.want || turn {
+				t.Errorf("denied %v, turn %v", denied, turn)
 			}
 			m.Forget(quantity.StoreTime(1 << 60))
-			if _, _, denied, _ := m.DenyPart(tc.part, tc.cost, 1, now); denied {
+			if _, denied, _ := m.DenyPart(tc.part, tc.cost, 1, now); denied {
 				t.Error("it is not forgotten")
 			}
 		})

@@ -31,8 +31,8 @@ func (l *Limiter) demanded() (admitted, denied quantity.Units) {
 }
 
 // A batch job stops where the part of its class ends. What it is told is about its class, its
-// denial is remembered for it alone, and is no demand as long as units are free. Who waits gets the
-// rest; then what batch is denied is demand, too, also from memory.
+// denial is remembered for it alone, and is no demand, whether units are free or not. Who waits gets
+// the rest.
 func TestBatchLeavesTheRest(t *testing.T) {
 	counted(t, hereAndThere, []string{classed}, func(t *testing.T, n *Limiter, s *countedServer) {
 		if d := n.must(t, of("batch", 50)); !d.Allowed || d.Class != "batch" || d.Remaining != 10 || d.Kept != 40 {
@@ -65,8 +65,8 @@ func TestBatchLeavesTheRest(t *testing.T) {
 		}
 		time.Sleep(150 * time.Millisecond) // the store is asked again
 		n.must(t, of("batch", 1))
-		if _, denied := n.demanded(); denied != 3 {
-			t.Errorf("%d denied units are demand, of 3 when all is used", denied)
+		if _, denied := n.demanded(); denied != 1 {
+			t.Errorf("%d denied units are demand, of 1 of interactive when all is used", denied)
 		}
 		if got := counts(t, n.metrics.unclassed.counter("minute", "")); got != 2 {
 			t.Errorf("%d requests of no class are counted, of 2", got)

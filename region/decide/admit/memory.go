@@ -13,7 +13,7 @@ import (
 // an id, whose earlier decision only the store knows, nor for one with shadow or alternative
 // limits, which only the store can judge, nor for a cost that the region can never admit, which the
 // store says, nor for a question. While the store is out of reach the limits say what becomes of the request. A denial
-// that is told from memory counts as demand, unless units are free that are kept for other classes.
+// that is told from memory counts as demand, unless its class may use only a part of the rights.
 func (f *Flow) remembered() (a queue.Answer, denied bool) {
 	if f.asked {
 		return queue.Answer{}, false
@@ -29,13 +29,13 @@ func (f *Flow) remembered() (a queue.Answer, denied bool) {
 		if l.queue.Tripped(store.ShardOf(one.Target.Key)) {
 			return queue.Answer{}, false
 		}
-		d, withheld, denies, turn := one.Held.DenyPart(f.way.PortionOf(i), f.way.CostOf(i), generation, now)
+		d, denies, turn := one.Held.DenyPart(f.way.PortionOf(i), f.way.CostOf(i), generation, now)
 		if turn {
 			return queue.Answer{}, false
 		}
 		if denies {
 			tell(&a, len(f.way.Applied), i, d)
-			demands[i] = !withheld
+			demands[i] = f.way.PortionOf(i) == algorithms.Whole
 		}
 	}
 	if !a.FromMemory {
@@ -45,7 +45,7 @@ func (f *Flow) remembered() (a queue.Answer, denied bool) {
 	for i, at := range a.Times {
 		if at != 0 && demands[i] {
 			l.rights.ObserveDenied(f.way.Applied[i].Bucket, a.Decided.Buckets[i], at,
-				f.way.CostOf(i), f.way.PortionOf(i) == algorithms.Whole)
+				f.way.CostOf(i))
 		}
 	}
 	return a, true

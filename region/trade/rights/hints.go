@@ -99,7 +99,8 @@ func (s *Hints) Publish(h exchange.Hint) ([]byte, error) {
 		Incarnation: s.incarnation,
 		Sequence:    s.sequence, Cell: int64(h.Cell), Used: int64(h.Used), RateMilli: int64(h.Rate),
 		Share: int64(h.Share), Spare: int64(h.Spare),
-		Total: int64(h.Total), SpareBurst: int64(h.SpareBurst), Large: int64(h.Large)}
+		Total: int64(h.Total), SpareBurst: int64(h.SpareBurst), Large: int64(h.Large),
+		CappedMilli: int64(h.Capped)}
 	s.take(p, s.now(), true)
 	return proto.Marshal(&hintv1.Hints{Hints: []*hintv1.Hint{p}})
 }
@@ -154,7 +155,7 @@ func (s *Hints) Merge(b []byte) (bool, error) {
 				Used: quantity.Units(h.GetUsed()), Rate: quantity.MilliRate(h.GetRateMilli()),
 				Share: quantity.Units(h.GetShare()), Spare: quantity.Units(h.GetSpare()),
 				Total: quantity.Units(h.GetTotal()), SpareBurst: quantity.Units(h.GetSpareBurst()),
-				Large: quantity.Units(h.GetLarge())})
+				Large: quantity.Units(h.GetLarge()), Capped: quantity.MilliRate(h.GetCappedMilli())})
 		}
 	}
 	return len(fresh) > 0, nil

@@ -59,12 +59,11 @@ func (e *Engine) observe(applied []*rules.Applied, c *algorithms.Decide, d algor
 			// No region could ever admit it, so it is no demand.
 			case cost > a.Most() && !c.Buckets[i].Always:
 			case c.Buckets[i].Always: // what is owed is covered as such, and is no demand
-				o.Admit(cost - answer.Verdicts[i].Owed)
-			case c.WithheldOnly(n, i, answer.Verdicts[i]): // units are free: those of other regions are not needed
+				o.Admit(cost-answer.Verdicts[i].Owed, c.Part(n, i))
 			case answer.Admitted && answer.Verdicts[i].Retry == 0:
-				o.Admit(cost)
+				o.Admit(cost, c.Part(n, i))
 			case answer.Verdicts[i].Retry != 0:
-				o.Deny(cost, c.Part(n, i) == algorithms.Whole)
+				o.Deny(cost, c.Part(n, i))
 			}
 		}
 	}
@@ -81,16 +80,16 @@ func (e *Engine) observeQuestion(a *rules.Applied, c *algorithms.Decide, d algor
 	}
 	o := e.observing(a.Bucket)
 	o.State, o.Now, o.Asked = d.Buckets[place], d.Now, true
-	if v := d.Answers[0].Verdicts[place]; v.Retry != 0 && !c.WithheldOnly(0, place, v) {
-		o.Deny(min(a.Charges.Usual(), a.Most()), c.Part(0, place) == algorithms.Whole)
+	if d.Answers[0].Verdicts[place].Retry != 0 {
+		o.Deny(min(a.Charges.Usual(), a.Most()), c.Part(0, place))
 	}
 }
 
-// ObserveDenied adds a denied request to the next report. The node denied it by what it remembers
-// of the bucket: the state at a store time. whole is as in exchange.Observed.Deny.
+// ObserveDenied adds a denied request, which may use all that the region holds, to the next report. The
+// node denied it by what it remembers of the bucket: the state at a store time.
 func (e *Engine) ObserveDenied(b *exchange.Bucket, state algorithms.State, now quantity.StoreTime,
-	cost quantity.Units, whole bool) {
-	e.observeDenied(b, state, now, func(o *exchange.Observed) { o.Deny(cost, whole) })
+	cost quantity.Units) {
+	e.observeDenied(b, state, now, func(o *exchange.Observed) { o.Deny(cost, algorithms.Whole) })
 }
 
 // ObserveDeniedUnits is ObserveDenied for so many requests of a unit each.

@@ -96,6 +96,9 @@ limits:
 		},
 		Heal: 22_000_000, End: 34_000_000,
 	},
+	// A generation is begun for a deleted bucket, and the store is too slow for what follows.
+	"a bucket is deleted from a busy store": Draw(208957, Config{For: 30_000_000, Wider: true, Large: true, Classes: true,
+		Only: []int{9, 32, 20}}),
 	// Two losses within two seconds, of which each began the store's time 3 s ahead.
 	"a store is lost twice while its node starts anew": Draw(103639, Config{For: 30_000_000, Wider: true,
 		Only: []int{36, 37, 17}}),

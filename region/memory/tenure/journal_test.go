@@ -215,3 +215,27 @@ func TestTheStoresTimeOutlivesItAndItsNode(t *testing.T) {
 		t.Errorf("in a window that was used: %+v, %v", d, err)
 	}
 }
+
+// A generation that a node has begun in its store, while its other parts have not heard of it, is
+// opened again: the store answers the node by now, so that nothing else would make it try again.
+func TestAGenerationThatIsHalfBegun(t *testing.T) {
+	v := newVouching(t)
+	j, err := journal.Open(filepath.Join(v.dir, "n1"), journal.Options{Region: "us", Node: "n1"})
+	suite.Must(t, err)
+	clock := func() time.Time { return v.now }
+	way, _ := v.server.Connect(clock)
+	n := of(t, "n1", v.d, way, j, clock)
+	heard := uint64(0)
+	n.config.Changed = func(c Change) { heard = c.Generation }
+	suite.Must(t, n.Open(t.Context()), j.Close())
+	v.now = v.now.Add(time.Minute)
+	first := n.Generation()
+	if err := n.EndGeneration(t.Context(), first); err == nil || n.Generation() == first || heard != first {
+		t.Fatalf("%v: the store is under generation %d, and the node has heard of %d: the test shows nothing", err, n.Generation(), heard)
+	}
+	select {
+	case <-n.Due():
+	default:
+		t.Error("nobody opens it again")
+	}
+}

@@ -96,7 +96,9 @@ func (t *Tenure) EndGeneration(ctx context.Context, generation uint64) error {
 }
 
 // openUnder opens the store under documents. Afterwards these are open beside those that other
-// nodes of the region opened.
+// nodes of the region opened. Where the store is opened, and what follows fails, it is to be opened
+// again: it answers this node by now, so nobody else would notice that the node's other parts have
+// not heard of the generation.
 func (t *turn) openUnder(ctx context.Context, a barrier.Agenda, bootstrap bool) error {
 	for range merges {
 		if !t.guess {
@@ -104,7 +106,10 @@ func (t *turn) openUnder(ctx context.Context, a barrier.Agenda, bootstrap bool) 
 		}
 		opened, err := t.openStore(ctx, a, bootstrap)
 		if err == nil {
-			return t.takeOver(ctx, a, opened)
+			if err = t.takeOver(ctx, a, opened); err != nil {
+				t.Reopen()
+			}
+			return err
 		}
 		var other *store.OtherDocuments
 		var elsewhere *Elsewhere

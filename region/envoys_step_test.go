@@ -133,21 +133,32 @@ func TestEnvoysFollowAStep(t *testing.T) {
 	}
 }
 
-// Of two nodes of a region each gets what it wants, or its half, whoever came first.
+// Of two nodes of a region each gets what it wants, or its half, and keeps it, whoever came first and
+// whichever asks the store first for a cell. Of two regions the other one is silent, and lends
+// nothing.
 func TestNodesShareWhatEnvoysGet(t *testing.T) {
 	for name, regions := range map[string][]string{"one region": {"us: {weight: 1}"},
 		"two regions": {"us: {weight: 1}", "eu: {weight: 1}"}} {
-		t.Run(name, func(t *testing.T) {
-			d := documents.Parse(t, 1, regions, assignable)
-			started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
-				f := fleetOf(t, c, newPooled(1200, 1200), map[string]float64{"us/n1": 2000, "us/n2": 0})
-				time.Sleep(20 * time.Second)
-				f.want("us/n2", 300)
-				if took := f.until(t, "us/n2", 285); took > 30*time.Second {
-					t.Errorf("the second node gets what it wants after %v", took)
-				}
-				f.end(t)
-			})
-		})
+		d := documents.Parse(t, 1, regions, assignable)
+		for _, wants := range []int{300, 20} {
+			for phase := range 2 {
+				t.Run(fmt.Sprintf("%s, %d, phase %d", name, wants, phase), func(t *testing.T) {
+					started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+						f := fleetOf(t, c, newPooled(1200, 1200), map[string]float64{"us/n1": 2000, "us/n2": 0})
+						time.Sleep(20*time.Second + time.Duration(phase)*5*time.Second/2)
+						f.want("us/n2", float64(wants))
+						if took := f.until(t, "us/n2", wants*95/100); took > 30*time.Second {
+							t.Errorf("the second node gets what it wants after %v", took)
+						}
+						f.takes(t, "us/n2")
+						time.Sleep(30 * time.Second) // three cells
+						if got := f.takes(t, "us/n2"); got < 30*wants*9/10 {
+							t.Errorf("then it gets %d in 30 s", got)
+						}
+						f.end(t)
+					})
+				})
+			}
+		}
 	}
 }

@@ -15,8 +15,6 @@ const (
 	// retryAfter is after how long a Hold is sent again for which the store had less than was
 	// wanted. With each further Hold that brings nothing the time doubles, up to retryAtLast.
 	retryAfter, retryAtLast = second / 2, 2 * second
-	// The region's store keeps 1/keeps of its entitlement, a sixty-fourth.
-	keeps = 64
 	// holdAhead is how long before a cell opens the node holds rights of it. Assignments that are
 	// renewed renewBefore they end need no more. If the node crashes, these rights are lost until
 	// the cell ends.
@@ -259,7 +257,7 @@ func (p *pool) keeps() quantity.Units {
 	if p.Counted {
 		return 0
 	}
-	return p.Entitlement / keeps
+	return allocator.Unassigned(p.Entitlement)
 }
 
 // Held takes in the store's answer to a Hold.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/quotad/quotad/allocator"
 )
 
 // A change is a step of demand in one region in which all else stands still. Its two Envoys report
@@ -13,13 +15,14 @@ import (
 
 const (
 	changeRate = 900
-	// assignable is what Envoys can have of it: the store keeps some.
-	assignable = changeRate - changeRate/keeps
 	// planned is within which time of a report all is sent that follows from it: reports of the same
 	// moment, two calls of the store, and a change that has to wait.
 	planned   = reportsTogether + second/5 + changeSoon
 	changesOf = 100 // worlds of each change
 )
+
+// assignable is what Envoys can have of it: the store keeps some.
+var assignable = int64(changeRate - allocator.Unassigned(changeRate))
 
 // change is what a world showed after its step, in times since then.
 type change struct {

@@ -55,6 +55,10 @@ func (m *Machine) flows(now quantity.NodeTime, v *view) {
 // allot works out how much this node may assign to Envoys of its region's part of the water-fill. A
 // node keeps to that part, because borrowed rights can be given back only if no Envoy has them. It
 // tells the number only if that is less than its Envoys want.
+//
+// Nodes of a region divide what it has now, less what its store keeps. What it is still to borrow
+// may never come: a silent peer counts as idle. By parts of that, the node that asks first for a
+// cell would hold all there is of it, and the others nothing, cell after cell.
 func (m *Machine) allot(now quantity.NodeTime, v *view) {
 	if !v.Assigned || !v.frame.Bucket || v.mean == 0 {
 		return
@@ -69,6 +73,9 @@ func (m *Machine) allot(now quantity.NodeTime, v *view) {
 				m.rates = append(m.rates, t.Rate)
 			}
 		}
+	}
+	if len(m.rates) > 0 {
+		target = min(target, v.state.Share-allocator.Unassigned(v.entitlement()))
 	}
 	part := m.scratch.NodePart(target, own, m.rates, v.Window)
 	if part < allocator.Over(own, v.Window) {

@@ -42,6 +42,7 @@ func TestFlowIsDemand(t *testing.T) {
 func TestAllotment(t *testing.T) {
 	for name, c := range map[string]struct {
 		own, mate, peer quantity.MilliRate // units a second
+		share           quantity.Units     // that the region has; 0: its entitlement
 		want            quantity.Units     // 0: not bound
 	}{
 		"alone":                            {own: 900, want: 0},
@@ -49,16 +50,24 @@ func TestAllotment(t *testing.T) {
 		"a peer wants its own":             {own: 900, peer: 500, want: 500},
 		"a peer wants more than its own":   {own: 900, peer: 900, want: 500},
 		"a peer wants little":              {own: 900, peer: 50, want: 0},
-		"a mate wants as much":             {own: 900, mate: 900, peer: 500, want: 250},
-		"a mate wants little":              {own: 900, mate: 100, peer: 500, want: 400},
+		"a mate wants as much":             {own: 900, mate: 900, peer: 500, want: assignable / 2},
+		"a mate wants little":              {own: 900, mate: 100, peer: 500, want: assignable - 100},
+		"a mate, and a peer is silent":     {own: 900, mate: 900, want: assignable / 2},
+		"a little, and a peer is silent":   {own: 900, mate: 20, want: assignable - 20},
+		"a mate, and a peer lends":         {own: 900, mate: 900, share: 900, want: (assignable + 400) / 2},
+		"a mate, and a peer lends enough":  {own: 500, mate: 300, share: 900, want: 0},
+		"a mate, and most is lent":         {own: 900, mate: 900, share: 107, want: 50},
 		"less than others and all wanted":  {own: 100, mate: 900, peer: 900, want: 0},
 		"all want less than their regions": {own: 200, mate: 200, peer: 500, want: 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, b := assigning(2)
 			now := quantity.NodeTime(allocator.Second)
-			m.Step(now, Report{{Bucket: b, State: state(b, quantity.StoreTime(now), 0),
-				Now: quantity.StoreTime(now)}})
+			seen := state(b, quantity.StoreTime(now), 0)
+			if c.share > 0 {
+				seen.Share = c.share
+			}
+			m.Step(now, Report{{Bucket: b, State: seen, Now: quantity.StoreTime(now)}})
 			var out Effects
 			for range 10 {
 				m.Step(now, Report{{Bucket: b, Flow: Flow{Told: true, Admitted: 1000 * c.own}}})
@@ -84,6 +93,9 @@ func TestAllotment(t *testing.T) {
 		})
 	}
 }
+
+// assignable is what nodes of us divide of its entitlement: the store keeps some.
+const assignable = 500 - 500/64
 
 // assigning returns the machine of one of so many nodes of us, and a bucket of 1,000 a second that
 // us and eu halve and Envoys are assigned parts of.

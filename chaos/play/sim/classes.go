@@ -50,7 +50,7 @@ func (n *node) judgesClass(rq *request, b *bucket, a *oracle.Answer, d admit.Dec
 	a.Elsewhere = d.At == 0
 	l := b.limit.policy
 	if l.Classes == nil || d.At == 0 || d.FromMemory || b.refunded || len(b.allowances) > 0 || n.w.plan.Refunds ||
-		n.takesTime() || n.lostSince(rq) || n.w.adopted > 1 {
+		n.takesTime() || n.lostSince(rq) || n.w.adopted > 1 || n.r.stale { // a copy that was put back lacks some use
 		return
 	}
 	c, known := l.ClassOf(rq.q.Descriptors)

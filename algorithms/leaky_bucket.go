@@ -18,6 +18,9 @@ type queue struct {
 	at    int64
 	next  int64 // tick before which no further turn begins
 	dirty bool
+	// unknown: the store lost the queue, and the region has none now, so that what was promised is not
+	// known until it has one again. Nothing is charged meanwhile.
+	unknown bool
 }
 
 func openQueue(h held) limiter {
@@ -30,7 +33,7 @@ func openQueue(h held) limiter {
 	// The turns promised before the loss are not known: the queue begins full.
 	case closed > 0:
 		q.at, q.backlog = closed, h.Burst*quantity.Units(q.ticks)
-		q.next = max(q.after(closed, q.backlog), closed)
+		q.next, q.unknown = max(q.after(closed, q.backlog), closed), h.Burst == 0
 	default:
 		q.backlog, q.at, q.next = 0, q.tick, 0
 	}
@@ -147,6 +150,9 @@ func (q *queue) refund(quantity.StoreTime, quantity.Cell, quantity.Units) (quant
 }
 
 func (q *queue) book(_ quantity.Cell, units quantity.Units) bool {
+	if q.unknown {
+		return false
+	}
 	q.backlog += units * quantity.Units(q.ticks)
 	q.dirty = true
 	return true

@@ -15,6 +15,7 @@ kinds.leaky_bucket = function()
       if h.lost_at > 0 then -- what was promised before the loss is not known: it begins full
         s.level, s.at = h.full, floor_div(closed(h), h.tick)
         s.mark = math.max(s:after(s.at, s.level), s.at)
+        s.unknown = h.burst == 0 -- nor how much there may be while the region has no queue: nothing is charged
       end
     end
     s:catch_up(before, Queue.drain)
@@ -115,6 +116,7 @@ kinds.leaky_bucket = function()
   function Queue:refund() return 0, TURN_PROMISED end
 
   function Queue:book(_, units)
+    if self.unknown then return false end
     self.level, self.turn, self.dirty = self.level + units * self.h.ticks, false, true
     return true
   end

@@ -115,3 +115,25 @@ func TestQueueRoom(t *testing.T) {
 	at(300)
 	equal(t, "delay", l.admits(3), 1700)
 }
+
+// TestAQueueIsLostWhileTheRegionHasNone: a store lost a queue of 20, and its region is not sure of its
+// documents, which gives it no part of any limit. What was admitted without the store waits until
+// the region has its part again: charged to a queue of nothing, it would leave room for what is
+// promised still.
+func TestAQueueIsLostWhileTheRegionHasNone(t *testing.T) {
+	var w Twin
+	at := func(now quantity.StoreTime) Fence { return Fence{Generation: w.Generation, Epoch: "1-e", Clock: now} }
+	book := func(now quantity.StoreTime, on Terms) bool {
+		return w.Book(now, Book{Fence: at(now), Target: Target{Key: "k", Terms: on}, Node: "n1", Units: 1}).Done
+	}
+	used := func(now quantity.StoreTime) quantity.Units {
+		return w.Inspect(now, Inspect{Fence: at(now), Target: Target{Key: "k", Terms: queued(10)}}).State.Used
+	}
+	w.Open(500, Open{Generation: 7, Region: "a", Epoch: "1-e", Lost: true, Seen: 500})
+	none := queued(0)
+	none.Burst = 0
+	equal(t, "charged while the region has no queue", book(600, none), false)
+	equal(t, "charged to a queue that begins full", book(700, queued(10)), true)
+	equal(t, "used when it opens", used(2000), 21)
+	equal(t, "used half a window later", used(2500), 16)
+}

@@ -66,7 +66,7 @@ type node struct {
 	renamed int
 	size    int   // how many nodes its region has, as its file said at its last start
 	added   int64 // when it was added to its region, µs; 0: it was there from the beginning
-	// unheard: it was added while another node was not answered, which then does not know since when this
+	// unheard: it was added while another node did not run or was not answered, which then does not know since when this
 	// one was there.
 	unheard bool
 	gone    bool // it ended for good

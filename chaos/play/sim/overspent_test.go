@@ -271,6 +271,10 @@ var onceOverspent = map[string]*Plan{
 		[][2]int64{{2, 5}, {20, 30}},
 		at(0, Stick, 15, on(1)), at(13, Steady, 1.75, each(100_000)), at(14.55, Snapshot, 0.25),
 		at(16, Stick, 15, on(0))),
+	// What a node admitted without its store is charged to a queue that the store lost, while the region
+	// is not sure of its documents and has no part.
+	"a queue is charged while its region has none": Draw(301260, Config{For: 30_000_000, Wider: true,
+		Only: []int{17, 19, 9, 29, 21}}),
 	// A node wakes as its mate has found a copy, and not begun another generation yet; or its mate,
 	// which knew better, is dead.
 	"a copy is put back to a node that stands still": Draw(104211, Config{For: 30_000_000, Wider: true,

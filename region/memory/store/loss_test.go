@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -264,6 +265,32 @@ func TestAnOlderCopyIsClosedToAll(t *testing.T) {
 				allAre(t, n2, "k2", algorithms.StatusUnknown)
 				reopened(t, n2, n1)
 			})
+		}
+	})
+}
+
+// TestALostQueueWaitsForItsRegionsPart: nothing is charged to a queue that the store lost, while the
+// node's region has no part of the limit. With its part the queue begins full.
+func TestALostQueueWaitsForItsRegionsPart(t *testing.T) {
+	onBoth(t, func(t *testing.T, kind server) {
+		server := kind.start(t)
+		s := node(t, server, Opening{Region: "eu", Epoch: epoch})
+		book := func(part quantity.Units) bool {
+			return must(t, s.Book(t.Context(), []algorithms.Book{{Fence: under(epoch), Node: "n1", Units: 1,
+				Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: algorithms.Terms{Kind: algorithms.LeakyBucket,
+					Window: long, Cell: long, Tick: 1 << 20, Entitlement: part, Burst: part}},
+				Window: quantity.Cell(time.Now().UnixMicro() / long)}})[0]).Done
+		}
+		if book(0) {
+			t.Error("charged without a part")
+		}
+		if !book(10) {
+			t.Error("not charged with one")
+		}
+		seen, err := s.Inspect(t.Context(), algorithms.Inspect{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, "k"),
+			Terms: algorithms.Terms{Kind: algorithms.LeakyBucket, Window: long, Cell: long, Tick: 1 << 20, Entitlement: 10, Burst: 10}}})
+		if !Answered(err) || seen.State.Used != 11 {
+			t.Errorf("%v: %d of a queue that began full with 10 and got one", err, seen.State.Used)
 		}
 	})
 }

@@ -193,7 +193,11 @@ func (h *history) exists(key string, s algorithms.State) {
 // lasts checks that no bucket ends before the time until which it exists as any reply said, and
 // KeySlack more, whatever its terms have become: who remembers that would take it for deleted.
 func (h *history) lasts(t *rapid.T) {
-	now := h.twin.Clone().Beat(h.now, algorithms.Beat{Fence: h.guard}).Now
+	beat := h.twin.Clone().Beat(h.now, algorithms.Beat{Fence: h.guard})
+	if beat.Status != algorithms.StatusOK { // it answers nobody, so nobody knows its time
+		return
+	}
+	now := beat.Now
 	for _, key := range []string{"a", "b"} {
 		until, twin := h.told[key]+algorithms.KeySlack, h.twin.Clone()
 		if h.told[key] <= now {
@@ -548,10 +552,18 @@ func TestLuaEqualsTwin(t *testing.T) {
 					right := h.guard
 					h.guard.Generation += uint64(rapid.IntRange(0, 1).Draw(t, "generation"))
 					h.guard.Epoch = rapid.SampledFrom([]string{"1-abc", "2-def"}).Draw(t, "epoch")
-					h.guard.Seen = quantity.StoreTime(rapid.SampledFrom([]quantity.StoreTime{0,
-						h.now - 1, h.now, h.now + 1, h.now + 2*window}).Draw(t, "seen"))
+					answered := h.twin.Open(h.now, algorithms.Open{Expected: 1 << 63}).Answered
+					h.guard.Seen = rapid.SampledFrom([]quantity.StoreTime{0, answered - 1, answered}).Draw(t, "seen")
+					if rapid.IntRange(0, 5).Draw(t, "rare") == 0 {
+						h.guard.Seen = rapid.SampledFrom([]quantity.StoreTime{answered + 1, answered + 2*window}).Draw(t, "more than that")
+					}
 					h.decide(t)
 					h.guard = right
+					// An older copy answers nobody. Mostly it is opened anew.
+					older := h.twin.Open(h.now, algorithms.Open{Expected: 1 << 63}).Older
+					if older && rapid.IntRange(0, 3).Draw(t, "open") > 0 {
+						h.open(t, right.Generation, right.Generation+1, true)
+					}
 				}
 				actions["adopt"] = func(t *rapid.T) {
 					c := algorithms.Adopt{Generation: h.guard.Generation +

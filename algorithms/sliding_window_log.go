@@ -246,7 +246,7 @@ func (l *log) restore(u Use) {
 	at := min(u.At, l.now)
 	if u.Units > l.used && at.Add(l.Window) > l.now {
 		l.entries, l.sums, l.used, l.dirty = []entry{{at, u.Units}},
-			map[quantity.Cell]quantity.Units{u.Cell: u.Units}, u.Units, true
+			map[quantity.Cell]quantity.Units{CellAt(at, l.Cell): u.Units}, u.Units, true
 	}
 }
 

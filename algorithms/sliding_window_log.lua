@@ -526,14 +526,14 @@ kinds.sliding_window_log = function()
   end
 
   -- What counted at a time is one entry of that time: it leaves the window later than it did, never sooner.
-  function Log:restore(cell, units, time)
+  function Log:restore(_, units, time)
     time = math.min(time, self.h.now)
     if units <= self.used or time + self.h.window <= self.h.now then return end
     self:reset()
     local queue = self:pieces()
     queue:lay({{piece = 1, base = time, sum = units, n = 1}})
     queue.texts[1], queue.changed[1] = '0:' .. int(units) .. ';', true
-    self.used, self.sums[cell] = units, units
+    self.used, self.sums[floor_div(time, self.h.length)] = units, units
   end
 
   function Log:known() return self.used end

@@ -105,7 +105,7 @@ func TestDeleteToken(t *testing.T) {
 	want.Generation, want.Region, want.Epoch, want.mark, want.lostAt, want.floors = 0, "", "", 0, 0,
 		nil
 	want.layout, want.secret, want.replid, want.since, want.begun = 0, "", "", 0, 0
-	want.notes, want.answered, want.together, want.moved = nil, nil, false, false
+	want.notes, want.answered, want.together, want.moved, want.older = nil, nil, false, false, false
 	if !reflect.DeepEqual(w, want) {
 		t.Errorf("the token deleted, there is\n%+v, want\n%+v", w, want)
 	}

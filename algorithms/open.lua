@@ -10,7 +10,8 @@
 -- Reply: 1 if opened, else 0; and what stands there: generation, region, epoch, time of the last loss, secret,
 -- master_replid it was opened under, the generation since which nothing was lost, when this one began (not before any
 -- time that a script was answered with), the mark: the latest time that a script was answered with, the latest that the
--- node was, the layout, and 1 if a node has found an older copy. A token that names none is of a version before there was a number, which wrote layout 1.
+-- node was, the layout, and 1 if a node has found an older copy. A token that names no layout is of a version before
+-- there was a number, which wrote layout 1.
 local found = redis.call('HMGET', KEYS[1], 'generation', 'region', 'epoch', 'lost_at', 'secret', 'replid', 'since', 'begun', 'mark',
   'seen:' .. ARGV[9], 'layout', 'older')
 local stands = found[1] or ''

@@ -39,7 +39,8 @@ func (w *world) adds(a Act, r *region) {
 	}
 	added := newNode(r, len(r.nodes), first.file)
 	added.added = max(w.now, 1)
-	added.unheard = slices.ContainsFunc(r.nodes, func(n *node) bool { return n.live == nil || n.refused() || w.now < n.paused })
+	added.unheard = !slices.ContainsFunc(r.nodes, func(n *node) bool { return n.live != nil }) ||
+		slices.ContainsFunc(r.nodes, func(n *node) bool { return n.refused() || w.now < n.paused })
 	if r.stale {
 		r.behind[added] = 0
 	}

@@ -66,8 +66,8 @@ type node struct {
 	renamed int
 	size    int   // how many nodes its region has, as its file said at its last start
 	added   int64 // when it was added to its region, µs; 0: it was there from the beginning
-	// unheard: it was added while another node did not run or was not answered, which then does not know since when this
-	// one was there.
+	// unheard: it was added while another node was not answered, or while no other one ran, so that nobody knows
+	// since when it was there.
 	unheard bool
 	gone    bool // it ended for good
 	// copied is when it was lost together with its store, and another node had copies of what it saw,

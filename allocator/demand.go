@@ -88,7 +88,7 @@ const minSample = Interval / 2
 // so many units in elapsed microseconds: exponential smoothing as in Smoothed, but never at once, since
 // they are admitted mostly as a cell opens.
 func SmoothedCapped(mean quantity.MilliRate, units quantity.Units, elapsed int64) quantity.MilliRate {
-	return mean + (PerSecond(units, max(elapsed, minSample))-mean)/4
+	return towards(mean, PerSecond(units, max(elapsed, minSample)))
 }
 
 // Latest returns the estimate in milliunits per second, including what was asked since the last
@@ -155,11 +155,18 @@ func Likely(mean, latest quantity.MilliRate, spread int64) quantity.MilliRate {
 // difference, and at once where the demand has plainly changed. It is exponential smoothing with a
 // time constant of about a second.
 func Smoothed(mean, rate quantity.MilliRate, spread int64) quantity.MilliRate {
-	step := (rate - mean) / 4
-	if step == 0 || Changed(mean, rate, spread) {
+	if Changed(mean, rate, spread) {
 		return rate
 	}
-	return mean + step
+	return towards(mean, rate)
+}
+
+// towards returns a mean that follows a rate by a quarter of the difference, and reaches it.
+func towards(mean, rate quantity.MilliRate) quantity.MilliRate {
+	if step := (rate - mean) / 4; step != 0 {
+		return mean + step
+	}
+	return rate
 }
 
 // Changed reports whether a demand has plainly changed: by more than a quarter of what it was, and

@@ -140,6 +140,12 @@ func TestCappedDemandEnds(t *testing.T) {
 	if rate := d.Rate(Second); rate != 50_000 || mean < 180_000 || mean > 200_000 {
 		t.Errorf("rate %d, capped %d", rate, mean)
 	}
+	for range 60 {
+		mean = SmoothedCapped(mean, 0, Interval)
+	}
+	if mean != 0 {
+		t.Errorf("capped %d long after the last of it: a unit is kept for nobody", mean)
+	}
 	if latest := d.Latest(50_000, Requests{Admitted: 500, Capped: 500}, Interval); latest != 50_000 {
 		t.Errorf("latest %d", latest)
 	}

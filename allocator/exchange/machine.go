@@ -346,7 +346,7 @@ func (m *Machine) onObserved(now quantity.NodeTime, e Observed) {
 	}
 	r := e.Requests
 	if m.noLarge {
-		r = allocator.Requests{Admitted: r.Admitted, Denied: r.Denied}
+		r = allocator.Requests{Admitted: r.Admitted, Denied: r.Denied, Capped: r.Capped}
 	}
 	v.asked.Add(r)
 	v.deniedLarge(now, e.Large, e.Admitted)

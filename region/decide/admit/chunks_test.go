@@ -254,6 +254,21 @@ func TestPrefetchWithoutAStore(t *testing.T) {
 		})
 }
 
+// A caller that is kept waiting after it spent units was decided when it spent them, in the chunk's
+// cell, however late it is answered.
+func TestALateAnswerNamesWhenItWasDecided(t *testing.T) {
+	counted(t, here, []string{prefetched}, func(t *testing.T, n *Limiter, _ *countedServer) {
+		warm(t, n, request("a"))
+		spent := n.elapsed
+		n.elapsed = func() time.Duration { return spent() + time.Hour }
+		var c fromMemory
+		c.decided(t, n, request("a"), time.Minute)
+		if c.spent.Load() != 1 {
+			t.Error("the store was asked, which shows nothing")
+		}
+	})
+}
+
 func TestSpendAllocatesNothing(t *testing.T) {
 	counted(t, here, []string{"name: minute, limit: 1000000000, window: 1m, consistency: prefetch"},
 		func(t *testing.T, n *Limiter, _ *countedServer) {

@@ -1,8 +1,6 @@
 package admit
 
 import (
-	"time"
-
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/decide/prefetch"
 	"github.com/quotad/quotad/region/memory/rules"
@@ -42,13 +40,13 @@ func (l *Limiter) spend(r *rules.Rules, applied []*rules.Applied, cost quantity.
 	if !paid {
 		return Decision{}, false
 	}
-	return l.describe(admitted(least, l.elapsed()), least.Of), true
+	return l.describe(admitted(least), least.Of), true
 }
 
 // admitted returns the decision on a request that was admitted from a chunk.
-func admitted(least prefetch.Payment, now time.Duration) Decision {
+func admitted(least prefetch.Payment) Decision {
 	c := least.Chunk
 	return Decision{Allowed: true, Reason: WithinLimit, Remaining: least.Remaining,
-		ResetAfter: quantity.Duration(c.Reset(now)), Cell: c.State.Cell, At: c.At(now),
+		ResetAfter: quantity.Duration(c.Reset(least.At)), Cell: c.State.Cell, At: c.At(least.At),
 		Share: max(c.State.Share, 0), FromMemory: true}
 }

@@ -184,6 +184,7 @@ type Payment struct {
 	Of        *rules.Applied
 	Chunk     *held.Chunk
 	Remaining quantity.Units // of the bucket, as far as this node knows
+	At        time.Duration  // when it was admitted, by Config.Elapsed; before the Chunk was over
 }
 
 // Spend admits a request whose limits are spendable from the chunks that the node holds, if it
@@ -202,7 +203,7 @@ func (c *Chunks) Spend(r *rules.Rules, applied []*rules.Applied, cost quantity.U
 		}
 		taken[i] = chunk
 		if remaining := left + chunk.State.Free; i == 0 || remaining < least.Remaining {
-			least = Payment{a, chunk, remaining}
+			least = Payment{a, chunk, remaining, now}
 		}
 		if low {
 			c.topUp(r, a)

@@ -143,9 +143,13 @@ func impatient(s source) []Warning {
 	if !s.Borrows() || s.entitled() < 2 || never {
 		return nil
 	}
+	waits, enough := "1.5", "two"
+	if s.Algorithm == TokenBucket {
+		waits, enough = "three", "four"
+	}
 	return s.warning("on_exhausted",
-		"a request that borrows waits for up to 1.5 round trips between regions: callers who give up before, as Envoy does after 20ms by default and the Go client after 100ms, may be charged for what they then pass or deny by themselves",
-		"write on_exhausted: deny, or give callers a timeout of two round trips between regions, as the proxies' recipes do with 1s")
+		"a request that borrows waits for up to "+waits+" round trips between regions: callers who give up before, as Envoy does after 20ms by default and the Go client after 100ms, may be charged for what they then pass or deny by themselves",
+		"write on_exhausted: deny, or give callers a timeout of "+enough+" round trips between regions, as the proxies' recipes do with 1s")
 }
 
 // usualClockDifference is a difference that the clocks of regions are not expected to exceed.

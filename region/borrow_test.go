@@ -69,6 +69,44 @@ func TestBorrowWithinTheRequest(t *testing.T) {
 	})
 }
 
+// A large cost of a token bucket that comes when tokens would arrive too late waits for the next cell,
+// in which they are lent: at most three round trips. Where nobody can lend any it does not.
+func TestTokensThatWouldComeTooLateAreWaitedFor(t *testing.T) {
+	const untilEnd = 2 * oneWay // of the cell, which is a second
+	d := documents.Parse(t, 1, threeRegions,
+		"name: hour, algorithm: token_bucket, limit: 1000, window: 1h, burst: 1000, on_exhausted: borrow")
+	started(t, d, []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
+		us := c.running["us/n1"]
+		attempt := func() (admit.Decision, time.Duration) {
+			passed := time.Duration(time.Now().Nanosecond())
+			time.Sleep(2*time.Second - passed - untilEnd)
+			begun := time.Now()
+			return us.check(t, cost("a", 900)), time.Since(begun)
+		}
+		attempt() // and asks what the others have
+		if got, took := attempt(); !got.Allowed || took < untilEnd+2*oneWay || took > 6*oneWay {
+			t.Errorf("%+v after %v", got, took)
+		}
+		var paused atomic.Int64
+		var all sync.WaitGroup
+		for range 5 { // two of them cost more than the limit
+			all.Go(func() {
+				if _, took := attempt(); took >= untilEnd {
+					paused.Add(1)
+				}
+			})
+		}
+		if all.Wait(); paused.Load() != 1 {
+			t.Errorf("%d requests wait for tokens of which there is a limit for one", paused.Load())
+		}
+		c.Network.Isolate("us/n1", time.Hour)
+		time.Sleep(5 * time.Second)
+		if got, took := attempt(); got.Allowed || took > 0 {
+			t.Errorf("while all others are degraded: %+v after %v", got, took)
+		}
+	})
+}
+
 // During a cut such a request waits no longer than for an answer. Once the other region is degraded
 // it does not wait at all.
 func TestBorrowDuringACut(t *testing.T) {

@@ -77,9 +77,10 @@ func (m *Machine) burstOffers(now quantity.NodeTime, v *view, cell quantity.Cell
 // while a caller that was denied comes again twice.
 const burstLife = 3 * allocator.Second
 
-// saidBurst reports whether the peer has just said how many tokens it has to lend.
-func (d *dealing) saidBurst(now quantity.NodeTime) bool {
-	return d.burstAt > 0 && now.Sub(d.burstAt) <= burstLife
+// saidBurst reports whether a peer has just said how many tokens it has to lend, and no other region
+// was served since.
+func (v *view) saidBurst(now quantity.NodeTime, d *dealing) bool {
+	return d.burstAt > v.served && now.Sub(d.burstAt) <= burstLife
 }
 
 // askBurst asks peers for tokens, beyond what was asked of them before.
@@ -103,17 +104,20 @@ func (m *Machine) askBurst(now quantity.NodeTime, v *view, cell quantity.Cell, p
 
 // portionsOfLarge returns whom to ask for the tokens that a large cost lacks. If one peer may have
 // all of them, it alone is asked for them, the first such in the order of the cell: regions that want
-// tokens at the same time then ask the same one, which serves one of them. The others are told that
-// this region wants a large cost. Else all are asked, but only if
-// they have just said that together they have enough; those that have not said it are asked what
-// they have.
+// tokens at the same time then ask the same one, which serves one of them. Else all are asked, but
+// only if they have just said that together they have enough, and no region that comes first wants a
+// large cost: what one of them lends in vain is lost to all. Those that are not asked for tokens are
+// told that this region wants a large cost, and say what they have.
 func (m *Machine) portionsOfLarge(now quantity.NodeTime, v *view, cell quantity.Cell, lacking quantity.Units,
-	offers []allocator.Offer) []allocator.Portion {
+	offers []allocator.Offer) (portions []allocator.Portion) {
+	said := true
 	for i := range offers {
 		d := &v.dealings[offers[i].Peer]
-		if _, heardAt := d.together(now); d.saidBurst(now) && d.burstAt >= heardAt {
+		saidIt := v.saidBurst(now, d)
+		if _, heardAt := d.together(now); saidIt && d.burstAt >= heardAt {
 			offers[i].Spare = d.burst
 		}
+		said = said && saidIt
 	}
 	slices.SortStableFunc(offers, func(a, b allocator.Offer) int {
 		if allocator.ComesFirst(v.ID, cell, m.peers[a.Peer].name, m.peers[b.Peer].name) {
@@ -121,24 +125,19 @@ func (m *Machine) portionsOfLarge(now quantity.NodeTime, v *view, cell quantity.
 		}
 		return 1
 	})
-	one := slices.IndexFunc(offers, func(o allocator.Offer) bool { return o.Spare >= lacking })
-	said := true
-	for i, o := range offers {
-		d, p := &v.dealings[o.Peer], m.peers[o.Peer]
-		if i == one || d.saidBurst(now) {
-			continue
+	if one := slices.IndexFunc(offers, func(o allocator.Offer) bool { return o.Spare >= lacking }); one >= 0 {
+		portions = m.scratch.Fill(lacking, offers[one:one+1])
+	} else if said && allocator.Offered(offers) >= lacking && !m.anotherComesFirst(now, v, cell) {
+		portions = m.scratch.Fill(lacking, offers)
+	}
+	for _, o := range offers {
+		p, pos := m.peers[o.Peer], v.dealings[o.Peer].at(cell)
+		asked := slices.ContainsFunc(portions, func(p allocator.Portion) bool { return p.Peer == o.Peer })
+		if !asked && m.mayAsk(p) {
+			m.put(now, p, pos, m.askOf(now, v, pos), gain{})
 		}
-		if said = false; m.mayAsk(p) {
-			m.put(now, p, d.at(cell), m.askOf(now, v, d.at(cell)), gain{})
-		}
 	}
-	if one >= 0 {
-		return m.scratch.Fill(lacking, offers[one:one+1])
-	}
-	if !said || allocator.Offered(offers) < lacking {
-		return nil
-	}
-	return m.scratch.Fill(lacking, offers)
+	return portions
 }
 
 // lendInTime lends tokens only if they can be used before the cell ends, for they are lost to all

@@ -20,6 +20,10 @@ type dealing struct {
 	burstAt quantity.NodeTime
 	*voices // nil: the peer has said nothing of the bucket
 	cells   [2]position
+	// weighed is what was lent to the peer in weighedCell, an earlier one than those of cells: the most
+	// of those that may still weigh.
+	weighed     quantity.Units
+	weighedCell quantity.Cell
 }
 
 // part returns a region's part of a bucket.
@@ -108,11 +112,49 @@ func (d *dealing) at(cell quantity.Cell) *position {
 	p := &d.cells[cell&1]
 	switch {
 	case p.cell < cell:
+		d.noteWeighs(p)
 		*p = position{cell: cell}
 	case p.cell > cell:
 		return &position{cell: cell}
 	}
 	return p
+}
+
+// noteWeighs notes what was lent in a cell whose position is replaced.
+func (d *dealing) noteWeighs(p *position) {
+	if out := p.out(); out > 0 && out >= d.weighed {
+		d.weighed, d.weighedCell = out, p.cell
+	}
+}
+
+// weighs returns how many units are missing here in a cell because of what the peer was lent before it,
+// as far as this node knows: lending it as many in the cell costs nothing, and what it gives back
+// of those does not come free. It is 0 unless entries weigh for a window.
+func (v *view) weighs(d *dealing, cell quantity.Cell) quantity.Units {
+	if !v.frame.WholeEntries {
+		return 0
+	}
+	if v.Cells().Opens(d.weighedCell+1).Add(v.Window+v.ClockMargin) <= v.Cells().Opens(cell) {
+		d.weighed = 0
+	}
+	most := d.weighed
+	for i := range d.cells {
+		if p := &d.cells[i]; p.cell < cell {
+			most = max(most, p.out())
+		}
+	}
+	return most
+}
+
+// weighElsewhere returns how many units other peers were lent that weigh in a cell and are not lent
+// for it yet. The cost that they were gathered for may not be admitted yet.
+func (v *view) weighElsewhere(than *dealing, cell quantity.Cell) (units quantity.Units) {
+	for i := range v.dealings {
+		if d := &v.dealings[i]; d != than {
+			units += max(v.weighs(d, cell)-d.at(cell).out(), 0)
+		}
+	}
+	return units
 }
 
 // hasMoved reports whether this node knows of rights that moved in a cell or the next. Such a view

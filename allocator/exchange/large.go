@@ -118,12 +118,17 @@ func (m *Machine) asksLarge(now quantity.NodeTime, v *view, cell quantity.Cell) 
 	if cost == 0 || v.wanted > 0 || v.Home || v.holds(v.state.Cell, cost) {
 		return cost
 	}
-	if slices.ContainsFunc(v.dealings, func(d dealing) bool {
-		return m.peerWantsLarge(now, &d) && m.comesFirst(v, cell, d.peer.name)
-	}) {
+	if m.anotherComesFirst(now, v, cell) {
 		return 0
 	}
 	return cost
+}
+
+// anotherComesFirst reports whether a peer wants a large cost that comes before this region.
+func (m *Machine) anotherComesFirst(now quantity.NodeTime, v *view, cell quantity.Cell) bool {
+	return slices.ContainsFunc(v.dealings, func(d dealing) bool {
+		return m.peerWantsLarge(now, &d) && m.comesFirst(v, cell, d.peer.name)
+	})
 }
 
 // peerWantsLarge reports whether a peer wants a large cost, by its last ask or its hints.
@@ -140,13 +145,13 @@ func (m *Machine) peerWantsLarge(now quantity.NodeTime, d *dealing) bool {
 // again soon.
 func (m *Machine) keepsLarge(now quantity.NodeTime, v *view, peer string, a Ask) quantity.Units {
 	wants := cmp.Or(a.For, peer)
-	if a.Large > 0 || a.For == "" {
-		v.dealing(wants).large = large{cost: a.Large, at: now}
+	if d := v.dealing(wants); a.Large > 0 || a.For == "" {
+		if a.Large == 0 && d.large.cost > 0 {
+			v.served = now
+		}
+		d.large = large{cost: a.Large, at: now}
 	}
 	cost := m.wantsLarge(now, v)
-	if ahead := a.Cell > v.state.Cell; ahead && v.frame.Sliding && a.Lent <= v.dealing(peer).at(v.state.Cell).out() {
-		return 0 // what it has weighs here in the next cell as well
-	}
 	if !v.holds(a.Cell, cost) && a.Large > 0 && m.comesFirst(v, a.Cell, wants) {
 		return 0
 	}
@@ -154,23 +159,24 @@ func (m *Machine) keepsLarge(now quantity.NodeTime, v *view, peer string, a Ask)
 }
 
 // regainFor asks other peers to give back what they have borrowed of the cell, because a peer wants
-// a large cost and got less than it asked for.
-func (m *Machine) regainFor(now quantity.NodeTime, v *view, peer string, a Ask, lacks quantity.Units) {
+// a large cost and got less than it asked for. It reports whether it asked one.
+func (m *Machine) regainFor(now quantity.NodeTime, v *view, peer string, a Ask, lacks quantity.Units) (asked bool) {
 	if a.Large == 0 || a.For != "" || v.frame.Bucket || a.Cell != v.state.Cell || m.noLarge {
-		return
+		return false
 	}
 	for i, p := range m.peers {
 		pos := v.dealings[i].at(a.Cell)
-		units := min(lacks, pos.out())
-		if p.name == peer || units <= 0 || pos.pending.units > 0 || now < pos.refusedUntil || p.degraded(now) || !m.mayAsk(p) {
+		units := min(lacks, pos.out()-v.weighs(&v.dealings[i], a.Cell))
+		if p.name == peer || units <= 0 || pos.pending.units > 0 || p.degraded(now) || !m.mayAsk(p) {
 			continue
 		}
 		back := m.askOf(now, v, pos)
 		back.Returned += units
 		back.Large, back.For = a.Large, peer
 		m.put(now, p, pos, back, gain{units: units})
-		lacks -= units
+		lacks, asked = lacks-units, true
 	}
+	return asked
 }
 
 // holds reports whether this region has room for a cost, which what is lent of a cell would take.
@@ -186,6 +192,20 @@ func (m *Machine) comesFirst(v *view, cell quantity.Cell, peer string) bool {
 		cell /= quantity.Cell(v.Window / v.Bucket.Cell)
 	}
 	return allocator.ComesFirst(v.ID, cell, peer, m.region)
+}
+
+// LentFrom returns after how long a request for a cost does best to ask for tokens, in us: 0, or when
+// the bucket's cell ends, if what is asked for now would come too late for a large cost (lendInTime).
+// patience is for how long the request then waits for them.
+func (b *Bucket) LentFrom(now quantity.StoreTime, cost quantity.Units, patience int64) int64 {
+	if !b.Kind.Traits().LendsBurst || !allocator.IsLarge(cost, b.Limit) {
+		return 0
+	}
+	cells := b.Cells()
+	if rest := cells.Opens(cells.At(now) + 1).Sub(now); rest < patience {
+		return rest
+	}
+	return 0
 }
 
 // Reach returns the most that a region can hold of the bucket at once: what it is entitled to, and

@@ -153,10 +153,18 @@ func (m *Machine) lend(now quantity.NodeTime, e Asked, i int) Lend {
 		l.Kept = 0
 	}
 	l.Cap = v.own.Lendable
+	if d := v.dealing(e.Message.From); a.Large > 0 && a.Lent > v.weighs(d, a.Cell) {
+		l.Cap -= v.weighElsewhere(d, a.Cell)
+	}
 	l.KeptBurst = allocator.KeptBurst(o, v.state.Share, m.grace())
-	if wants := m.keepsLarge(now, v, e.Message.From, a); v.frame.Bucket {
+	wants := m.keepsLarge(now, v, e.Message.From, a)
+	switch {
+	case v.frame.Bucket:
 		l.KeptBurst = max(l.KeptBurst, wants)
-	} else {
+	case v.frame.Sliding && max(wants, a.Large) > 0:
+		// What the peer was lent weighs here whether it is lent on or not: keep no more than there is.
+		l.Kept = min(max(l.Kept, wants), v.there(a.Cell))
+	default:
 		l.Kept = max(l.Kept, wants)
 	}
 	row := &v.dealing(e.Message.From).at(a.Cell).row
@@ -239,10 +247,10 @@ func (m *Machine) onLent(now quantity.NodeTime, e Lent) {
 		g.Lent, g.Returned, g.Spare = given.Row.Lent, given.Row.Returned, given.Spare
 		g.Burst, g.SpareBurst = given.Row.BurstLent, given.SpareBurst
 		m.noteLent(b, s.from, g, given)
-		if v, a := m.views[b.ID], s.asks[i]; v != nil && a.Lent > g.Lent {
-			m.regainFor(now, v, s.from, a, a.Lent-g.Lent)
-		}
 		g.Retry = m.retryAfter(now, b, g.Cell, given)
+		if v, a := m.views[b.ID], s.asks[i]; v != nil && a.Lent > g.Lent && m.regainFor(now, v, s.from, a, a.Lent-g.Lent) {
+			g.Retry = min(g.Retry, m.grace()) // when it may have come
+		}
 		row := algorithms.PeerRow{Cell: g.Cell, Peer: s.from, Row: given.Row}
 		if gave, ok := b.Gave(m.region, m.generation, row); ok {
 			rows = append(rows, gave)

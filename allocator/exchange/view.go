@@ -38,6 +38,7 @@ type view struct {
 	wantedGot   bool              // some of the wanted units have come
 	deniedAt    quantity.NodeTime // when a request was last denied here; 0: never
 	large       large             // that was denied here lately
+	served      quantity.NodeTime // when a peer last no longer wanted a large cost; 0: never
 	lacks       lacks
 	owing       owing
 	active      quantity.NodeTime // when it was last used here or asked about
@@ -95,6 +96,14 @@ func (v *view) isShut(at quantity.StoreTime) bool { return v.state.Shut > at }
 func (v *view) share(cell quantity.Cell) quantity.Units {
 	if cell == v.state.Cell {
 		return v.state.Share
+	}
+	return v.state.NextShare
+}
+
+// there returns how many units this region has left of the state's cell, or has of the next one.
+func (v *view) there(cell quantity.Cell) quantity.Units {
+	if cell == v.state.Cell {
+		return v.state.Free
 	}
 	return v.state.NextShare
 }

@@ -57,6 +57,8 @@ type Flow struct {
 	reasked  int  // how often it was matched anew, because the store was opened again
 	opened   bool
 	borrowed bool
+	// paused is for how long it waits for the next cell, or waited; 0: it has not.
+	paused time.Duration
 }
 
 // reason says what a request waits for.
@@ -67,6 +69,7 @@ const (
 	opened                   // closed buckets that no node used to be opened
 	rightsLent               // other regions to lend rights
 	reopened                 // the store to be opened again, under other documents perhaps
+	cellEnds                 // the cell to end, because what is lent now would come too late for it
 )
 
 // reasks bounds how often one request is matched anew. Two documents may be opened in a row, and
@@ -200,19 +203,6 @@ func (f *Flow) waitOpened() bool {
 	return true
 }
 
-// borrow makes the request wait for rights of other regions, if each limit that denied it borrows
-// on exhaustion and could ever admit its cost.
-func (f *Flow) borrow() {
-	lacking := f.way.lacking(&f.said)
-	if !f.commit || len(lacking) == 0 {
-		return
-	}
-	if wait := f.limiter.rights.Borrow(lacking, f.way.lacks(), f.said.Decided.Now); wait != nil {
-		f.borrowed = true
-		f.waits(rightsLent, wait)
-	}
-}
-
 func (f *Flow) waits(why reason, wait *rights.Wait) {
 	f.waitsFor, f.wait, f.next = why, wait, Waits
 }
@@ -227,8 +217,11 @@ func (f *Flow) Over() (helps, over bool) { return f.wait.Over() }
 
 // Patience returns how long the request waits at most.
 func (f *Flow) Patience() time.Duration {
-	if f.waitsFor == rightsLent {
+	switch f.waitsFor {
+	case rightsLent:
 		return f.limiter.rights.Patience()
+	case cellEnds:
+		return f.paused
 	}
 	return f.limiter.deadline
 }
@@ -240,10 +233,10 @@ func (f *Flow) Waited(helps, timedOut bool) {
 	f.wait.Leave()
 	f.wait, f.next = nil, Decided
 	switch {
-	case f.waitsFor == rightsLent && (helps || timedOut) && !f.expired():
+	case f.others() && (helps || timedOut) && !f.expired():
 		f.next = Asks
 		f.extend()
-	case f.waitsFor == rightsLent:
+	case f.others():
 	case f.waitsFor == reopened:
 		// If the documents are the same, the store has lost data: then it has not decided.
 		if helps && f.limiter.tenure.Rules().Epoch != f.way.Rules.Epoch {
@@ -256,10 +249,13 @@ func (f *Flow) Waited(helps, timedOut bool) {
 	}
 }
 
+// others reports whether the request waits for other regions.
+func (f *Flow) others() bool { return f.waitsFor == rightsLent || f.waitsFor == cellEnds }
+
 // pause blocks until the wait is over, its time is over, or ctx ends.
 func (f *Flow) pause(ctx context.Context) {
 	patience := f.Patience()
-	if f.waitsFor != rightsLent {
+	if !f.others() {
 		patience = min(time.Until(f.way.Until), time.Until(f.way.Came.Add(f.limiter.deadline)))
 	} else if !f.expires.IsZero() {
 		patience = min(patience, time.Until(f.expires))

@@ -30,6 +30,37 @@ func (f *Flow) unused() []exchange.LostBucket {
 	return all
 }
 
+// borrow makes the request wait for rights of other regions, if each limit that denied it borrows
+// on exhaustion and could ever admit its cost.
+func (f *Flow) borrow() {
+	lacking := f.way.lacking(&f.said)
+	if !f.commit || len(lacking) == 0 || f.pauses(lacking) {
+		return
+	}
+	if wait := f.limiter.rights.Borrow(lacking, f.way.lacks(), f.said.Decided.Now); wait != nil {
+		f.borrowed = true
+		f.waits(rightsLent, wait)
+	}
+}
+
+// pauses makes the request wait, once, until the cells end in which tokens would come too late for it.
+// It returns false if there is nothing to wait for, or the caller does not wait that long.
+func (f *Flow) pauses(lacking []rights.Lack) bool {
+	if f.paused > 0 {
+		return false
+	}
+	wait, rest := f.limiter.rights.Pause(lacking, f.way.lacks(), f.said.Decided.Now)
+	if f.paused = rest; wait == nil {
+		return false
+	}
+	if !f.expires.IsZero() && f.limiter.config.On.Now().Add(rest+f.limiter.rights.Patience()).After(f.expires) {
+		wait.Leave()
+		return false
+	}
+	f.waits(cellEnds, wait)
+	return true
+}
+
 // lacking returns the buckets of which rights are to be borrowed for a request. It returns none if
 // the request should not wait for rights.
 func (w *way) lacking(a *queue.Answer) (lacking []rights.Lack) {

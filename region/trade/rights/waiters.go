@@ -179,15 +179,43 @@ func (e *Engine) Borrow(lacking []Lack, cost quantity.Units, now quantity.StoreT
 	return w
 }
 
-// Patience returns the longest time that a request waits for rights: one and a half round trips to
-// the farthest peer that is not degraded, at least 15 ms.
-func (e *Engine) Patience() time.Duration {
-	ages, _, _ := e.Snapshot()
-	farthest := int64(allocator.Second / 100)
-	for _, a := range ages {
-		if !a.Degraded {
-			farthest = max(farthest, a.RoundTrip)
+// Pause makes a request wait until cells end in which what some buckets lack would come too late for
+// its cost. It returns a wait that is told nothing, and how long it is; nil: there is nothing to wait
+// for, or those that wait so for a bucket already cost all of its limit. now is the store's time of
+// the denial.
+func (e *Engine) Pause(lacking []Lack, cost quantity.Units, now quantity.StoreTime) (*Wait, time.Duration) {
+	farthest, rest := e.farthest(), int64(0)
+	ids := make([]string, len(lacking))
+	for i, l := range lacking {
+		ids[i] = "next cell of " + l.Bucket.ID // no bucket has such an id
+		rest = max(rest, l.Bucket.LentFrom(now, cost, farthest*3/2))
+	}
+	if farthest == 0 || rest == 0 {
+		return nil, 0
+	}
+	w := e.Wait(cost, ids...)
+	for i, l := range lacking {
+		if e.waiters.cost(ids[i]) > l.Bucket.Limit {
+			w.Leave()
+			return nil, 0
 		}
 	}
-	return quantity.Duration(farthest * 3 / 2)
+	return w, quantity.Duration(rest)
+}
+
+// Patience returns the longest time that a request waits for rights that were asked for: one and a
+// half round trips to the farthest peer that is not degraded, at least 15 ms.
+func (e *Engine) Patience() time.Duration {
+	return quantity.Duration(max(e.farthest(), allocator.Second/100) * 3 / 2)
+}
+
+// farthest returns the round trip to the farthest peer that is not degraded, in us; 0: all are.
+func (e *Engine) farthest() (roundTrip int64) {
+	ages, _, _ := e.Snapshot()
+	for _, a := range ages {
+		if !a.Degraded {
+			roundTrip = max(roundTrip, a.RoundTrip)
+		}
+	}
+	return roundTrip
 }

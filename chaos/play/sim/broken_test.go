@@ -99,6 +99,9 @@ limits:
 	// A generation is begun for a deleted bucket, and the store is too slow for what follows.
 	"a bucket is deleted from a busy store": Draw(208957, Config{For: 30_000_000, Wider: true, Large: true, Classes: true,
 		Only: []int{9, 32, 20}}),
+	// A node whose clock the store refuses does not learn what a promoted replica shows.
+	"a replica is lost that refused the only node's clock": Draw(701024, Config{For: 30_000_000, Wider: true, Large: true, Classes: true,
+		Only: []int{5, 11, 18, 6, 0, 2, 4, 12, 3}}),
 	// Two losses within two seconds, of which each began the store's time 3 s ahead.
 	"a store is lost twice while its node starts anew": Draw(103639, Config{For: 30_000_000, Wider: true,
 		Only: []int{36, 37, 17}}),

@@ -41,10 +41,11 @@ func (n *node) decidesAnew() {
 
 // beats records that a node has just asked its store for its time: it knows now what the store has
 // shown to anybody, even if the store refuses it because of its clock. It may not be so if the
-// store or its answer was lost, or if the node works under another document.
+// store or its answer was lost, if the node works under another document, or if no node has opened
+// the replica in the store's place.
 func (n *node) beats() {
 	r := n.r
-	if r.down > 0 || slices.Max(r.silent) > 0 || r.stale || r.emptied || r.each > 0 || n.w.adopted > 1 || n.live == nil ||
+	if r.down > 0 || slices.Max(r.silent) > 0 || r.stale || r.unconfirmed || r.emptied || r.each > 0 || n.w.adopted > 1 || n.live == nil ||
 		n.live.Generation() != r.generation || r.replyLost > n.w.now-2*beat {
 		return
 	}

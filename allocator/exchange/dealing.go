@@ -128,8 +128,8 @@ func (d *dealing) noteWeighs(p *position) {
 }
 
 // weighs returns how many units are missing here in a cell because of what the peer was lent before it,
-// as far as this node knows: lending it as many in the cell costs nothing, and what it gives back
-// of those does not come free. It is 0 unless entries weigh for a window.
+// as far as this node knows: lending it as many in the cell costs nothing. It is 0 unless entries weigh
+// for a window.
 func (v *view) weighs(d *dealing, cell quantity.Cell) quantity.Units {
 	if !v.frame.WholeEntries {
 		return 0

@@ -166,8 +166,8 @@ func (m *Machine) regainFor(now quantity.NodeTime, v *view, peer string, a Ask, 
 	}
 	for i, p := range m.peers {
 		pos := v.dealings[i].at(a.Cell)
-		units := min(lacks, pos.out()-v.weighs(&v.dealings[i], a.Cell))
-		if p.name == peer || units <= 0 || pos.pending.units > 0 || p.degraded(now) || !m.mayAsk(p) {
+		units := min(lacks, pos.out())
+		if p.name == peer || units <= 0 || pos.pending.units > 0 || now < pos.refusedUntil || p.degraded(now) || !m.mayAsk(p) {
 			continue
 		}
 		back := m.askOf(now, v, pos)

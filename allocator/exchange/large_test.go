@@ -128,11 +128,9 @@ func TestALargeCostIsServed(t *testing.T) {
 // swap it for ever. One is served with its third attempt at the latest. Tokens of which several
 // regions have to lend are not promised: what one lends in vain is lost to all.
 func TestOneOfSeveralLargeCostsIsServed(t *testing.T) {
-	for name, parts := range map[string][]quantity.Units{
-		"two": {500, 500}, "three": {400, 400, 200}, "three alike": {334, 333, 333},
-	} {
+	for _, parts := range [][]quantity.Units{{500, 500}, {400, 400, 200}, {334, 333, 333}} {
 		for _, cost := range []quantity.Units{510, 600, 700, 900} {
-			t.Run(fmt.Sprint(name, " ", cost), func(t *testing.T) {
+			t.Run(fmt.Sprint(cost, " of ", parts), func(t *testing.T) {
 				forLarge(t, largeKinds, parts, func(t *testing.T, c *cluster) {
 					at := 0
 					for _, name := range c.names {
@@ -153,6 +151,24 @@ func TestOneOfSeveralLargeCostsIsServed(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestALargeCostIsKeptFromOthers: what a region has gathered for a large cost others do not get for
+// small ones of the same cell, while its caller waits to come again.
+func TestALargeCostIsKeptFromOthers(t *testing.T) {
+	kinds := []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter}
+	forLarge(t, kinds, []quantity.Units{500, 500}, func(t *testing.T, c *cluster) {
+		us, eu := c.regions["us"], c.regions["eu"]
+		at := 0
+		us.attempts(900, 2, func(n int) { at = n })
+		c.run(c.now + allocator.Second/5)
+		for range 40 {
+			c.after(c.rand.Int64N(allocator.Second*4/5), func() { eu.decide(10) })
+		}
+		if c.run(c.now + 2*allocator.Second); at != 2 {
+			t.Errorf("%s: served at attempt %d", c.bucket.ID, at)
+		}
+	})
 }
 
 // TestRightsAreLentAgain: what a region has given back it may borrow again in the same cell, and

@@ -107,7 +107,8 @@ func (m *Machine) askBurst(now quantity.NodeTime, v *view, cell quantity.Cell, p
 // tokens at the same time then ask the same one, which serves one of them. Else all are asked, but
 // only if they have just said that together they have enough, and no region that comes first wants a
 // large cost: what one of them lends in vain is lost to all. Those that are not asked for tokens are
-// told that this region wants a large cost, and say what they have.
+// told that this region wants a large cost, and say what they have: once in a round trip, however many
+// requests wait.
 func (m *Machine) portionsOfLarge(now quantity.NodeTime, v *view, cell quantity.Cell, lacking quantity.Units,
 	offers []allocator.Offer) (portions []allocator.Portion) {
 	said := true
@@ -133,7 +134,7 @@ func (m *Machine) portionsOfLarge(now quantity.NodeTime, v *view, cell quantity.
 	for _, o := range offers {
 		p, pos := m.peers[o.Peer], v.dealings[o.Peer].at(cell)
 		asked := slices.ContainsFunc(portions, func(p allocator.Portion) bool { return p.Peer == o.Peer })
-		if !asked && m.mayAsk(p) {
+		if !asked && now.Sub(pos.askedAt) >= m.farthest() && m.mayAsk(p) {
 			m.put(now, p, pos, m.askOf(now, v, pos), gain{})
 		}
 	}

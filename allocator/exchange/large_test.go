@@ -222,6 +222,23 @@ func TestTokensOfALargeCostAreLentWhole(t *testing.T) {
 	})
 }
 
+// TestManyThatWaitTellOnce: however many requests wait for a large cost of tokens, each peer is told
+// once in a round trip.
+func TestManyThatWaitTellOnce(t *testing.T) {
+	c := newClusterOf(t, 1, algorithms.TokenBucket, 3600*allocator.Second, 400, 400, 200)
+	c.run(quantity.NodeTime(int64(c.now)/c.bucket.Window*c.bucket.Window + c.bucket.Window + allocator.Second + 1))
+	c.quiet(Options{}, true)
+	us := c.regions["us"]
+	before := us.machine.Stats().Asks
+	for range 100 {
+		c.after(c.rand.Int64N(c.net.delay), func() { us.whole(900, func(bool) {}) })
+	}
+	c.run(c.now + quantity.NodeTime(2*c.net.delay))
+	if asks := us.machine.Stats().Asks - before; asks < 2 || asks > 4 {
+		t.Errorf("two peers are asked %d times for 100 requests", asks)
+	}
+}
+
 // TestTokensAreNotLentAhead: after a large cost that this region had the tokens for, it borrows
 // none for the next one, which may never come.
 func TestTokensAreNotLentAhead(t *testing.T) {

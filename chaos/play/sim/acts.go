@@ -337,6 +337,7 @@ func (w *world) strike(a Act, r *region) {
 	case Delete:
 		w.deleteBucket(a, r)
 	case StoreDown:
+		r.hinders()
 		r.down++
 		r.store.setDown(true)
 		w.found(a, rowStoreDown)
@@ -347,6 +348,7 @@ func (w *world) strike(a Act, r *region) {
 		})
 	case Silence:
 		at := a.Node % len(r.silent)
+		r.hinders()
 		r.silent[at]++
 		r.store.setServers(r.servers())
 		w.found(a, rowStoreDown)

@@ -85,7 +85,8 @@ func TestTheOperatorsWord(t *testing.T) {
 // is exceeded. The others know that one which is added as the store has just lost its data, or after it lost them
 // before in this window, was not there.
 func TestANodeIsAdded(t *testing.T) {
-	waits := map[string]bool{"and a mate is lost": true, "while the store answers nobody": true}
+	waits := map[string]bool{"and a mate is lost": true, "while the store answers nobody": true, "after the store was slow": true}
+	slow := func(a *Act) { a.Amount = 60_000 }
 	rolled := func(a *Act) { a.Back, a.Amount = true, 500_000 }
 	for name, acts := range map[string][]Act{ // of which those in waits need not be decided
 		"files say so":                   {at(10, NodeAdded, 0, both), at(15, Flush, 0)},
@@ -95,6 +96,7 @@ func TestANodeIsAdded(t *testing.T) {
 		"just after the loss":            {at(15.01, NodeAdded, 0), at(15, Flush, 0)},
 		"and the store was lost before":  {at(5, Flush, 0), at(10, NodeAdded, 0, both), at(15, Flush, 0)},
 		"and a mate is lost":             {at(10, NodeAdded, 0, both), at(15, ZoneLost, 0)},
+		"after the store was slow":       {at(5, StoreBusy, 6, slow), at(9, Flush, 0), at(11.01, NodeAdded, 0)},
 		"while the store answers nobody": {at(6, StoreDown, 9), at(10, NodeAdded, 0), at(14.9, Flush, 0)},
 		"all it did is not told":         {at(10, NodeAdded, 0), at(10.5, MatesCut, 5, on(1)), at(12, Stick, 3, on(1)), at(15, Flush, 0), at(14.9, Crash, 8, on(1))},
 	} {

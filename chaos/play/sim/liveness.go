@@ -67,7 +67,23 @@ type closing struct {
 	used, weighs quantity.StoreTime
 	// unread: then no node had read what one did that is gone under its name.
 	unread bool
+	// hindered is since when the store had not answered all in time when it lost it, µs; 0: it had.
+	hindered int64
 }
+
+// unnamed is for how long no node may have read from the store which others there are, before it loses
+// its data, µs, so that a node which is added meanwhile is known to be new.
+const unnamed = 2 * allocator.Second
+
+// hinders notes that from now on the store does not answer all in time.
+func (r *region) hinders() {
+	if !r.late() {
+		r.hindered = r.w.now
+	}
+}
+
+// late reports whether the store is out of reach, or slow, or one of its servers does not answer.
+func (r *region) late() bool { return r.down > 0 || r.each > 0 || slices.Max(r.silent) > 0 }
 
 // journalAhead is how far ahead of the store's time a node that starts anew may believe it to be, µs.
 const journalAhead = 3 * allocator.Second
@@ -80,10 +96,18 @@ func (b *bucket) mayBeClosed(r *region, later int64) {
 		cell := b.cells().At(r.mayShow().Add(later))
 		before := b.closed[r.index]
 		// Whoever read since the loss before has nothing of what that took.
-		unread := r.unread(b) || before.unread && w.now-before.at < b.memory()
+		lately := w.now-before.at < b.memory()
+		unread := r.unread(b) || before.unread && lately
+		hindered := int64(0)
+		if r.late() {
+			hindered = max(r.hindered, 1)
+		}
+		if before.hindered > 0 && lately && (hindered == 0 || before.hindered < hindered) {
+			hindered = before.hindered
+		}
 		// The store's time of a loss is never before that of the one before.
 		b.closed[r.index] = closing{max(w.now, 1), max(b.weighsUntil(cell), before.used),
-			max(b.weighsUntil(cell+1), before.weighs), unread}
+			max(b.weighsUntil(cell+1), before.weighs), unread, hindered}
 	}
 }
 
@@ -209,7 +233,8 @@ func (b *bucket) calm(r *region) (row int) {
 	}
 	for _, n := range r.nodes {
 		forgot := n.forgot > 0 && !n.toldByCopies(lost.at)
-		if n.gone || n.unheard && r.w.now-n.added < b.memory() || forgot && max(lost.at-n.forgot, n.forgot-lost.at) < b.memory() {
+		unheard := n.unheard || n.added > 0 && lost.hindered > 0 && n.added+unnamed >= lost.hindered && lost.at-lost.hindered > unnamed
+		if n.gone || unheard && r.w.now-n.added < b.memory() || forgot && max(lost.at-n.forgot, n.forgot-lost.at) < b.memory() {
 			return journalLost
 		}
 	}

@@ -35,6 +35,7 @@ func (w *world) widen(a Act, r *region, n *node) {
 		}
 	case StoreBusy:
 		w.found(a, rowReplyLost)
+		r.hinders()
 		r.each += a.Amount
 		r.store.setServers(r.servers())
 		w.in(a.For, func() { r.each -= a.Amount; r.store.setServers(r.servers()) })
@@ -50,6 +51,7 @@ func (w *world) reboot(a Act, r *region, n *node) {
 		w.fired(rowNodeRestarts)
 		n.die()
 	}
+	r.hinders()
 	r.down++
 	r.store.setDown(true)
 	w.in(a.For, func() {

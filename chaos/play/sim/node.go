@@ -66,8 +66,8 @@ type node struct {
 	renamed int
 	size    int   // how many nodes its region has, as its file said at its last start
 	added   int64 // when it was added to its region, µs; 0: it was there from the beginning
-	// unheard: it was added while another node was not answered, or it was not, or while no other one ran, so
-	// that nobody knows since when it was there.
+	// unheard: it was added while another node was not answered, or while no other one ran, so that nobody knows
+	// since when it was there.
 	unheard bool
 	gone    bool // it ended for good
 	// copied is when it was lost together with its store, and another node had copies of what it saw,
@@ -202,25 +202,9 @@ func (n *node) restartIn(d int64) {
 		if err := n.start(false); err != nil {
 			n.w.tell(n.r, "%s does not start: %v", n.name, err)
 			n.reopen()
-			n.unheard = n.unheard || n.added > 0 && n.life == 0 && (n.w.now-n.added > silent || n.r.silentFor(silent))
 			n.restartIn(allocator.Second)
 		}
 	})
-}
-
-// silent is for how long a store may answer nobody before it loses its data, µs, so that a node which is
-// added meanwhile is still known to be new.
-const silent = 2 * allocator.Second
-
-// silentFor reports whether the region's store has answered no node for so many µs.
-func (r *region) silentFor(d int64) bool {
-	last := quantity.StoreTime(0)
-	for _, n := range r.nodes {
-		for _, at := range n.told {
-			last = max(last, at)
-		}
-	}
-	return r.clock().Sub(last) > d
 }
 
 // mayDie has the node die here, with the probability that its faults say, and reports whether the

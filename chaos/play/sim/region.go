@@ -40,6 +40,7 @@ type region struct {
 	openings  []opening          // attempts since, of which one may have taken effect
 	replyLost int64              // when a reply of its store was last to be lost, µs
 	stale     bool               // its store was put back, and no node has opened it since
+	hindered  int64              // when the store was last answering everybody in time before it did not, µs
 	// unconfirmed: a replica that has all was promoted, and no node has opened it since. What it does
 	// stands, and its answers do not count.
 	unconfirmed bool

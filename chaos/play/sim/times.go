@@ -2,7 +2,6 @@ package sim
 
 import (
 	"math"
-	"slices"
 
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/memory/store"
@@ -45,7 +44,7 @@ func (n *node) decidesAnew() {
 // the replica in the store's place.
 func (n *node) beats() {
 	r := n.r
-	if r.down > 0 || slices.Max(r.silent) > 0 || r.stale || r.unconfirmed || r.emptied || r.each > 0 || n.w.adopted > 1 || n.live == nil ||
+	if r.late() || r.stale || r.unconfirmed || r.emptied || n.w.adopted > 1 || n.live == nil ||
 		n.live.Generation() != r.generation || r.replyLost > n.w.now-2*beat {
 		return
 	}

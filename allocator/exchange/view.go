@@ -105,7 +105,7 @@ func (v *view) there(cell quantity.Cell) quantity.Units {
 	if cell == v.state.Cell {
 		return v.state.Free
 	}
-	return v.state.NextShare
+	return v.share(cell)
 }
 
 // outlook returns what this region expects of the current or the next cell, and the microseconds
